@@ -1,0 +1,1 @@
+//! Tables in, runs out: the only crate that touches files.

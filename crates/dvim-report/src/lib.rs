@@ -1,0 +1,1 @@
+//! What was found, as text, tables and plots. No statistic is computed here and no file is touched.

@@ -1,0 +1,1 @@
+//! Mixture cure model of one arm.

@@ -1,0 +1,1 @@
+//! Every way to fail, as data.
