@@ -1,2 +1,101 @@
-//! The command line.
-fn main() {}
+//! The command line: flags in, files and words out, exit codes that mean something.
+//! No formula and no markup lives here.
+
+mod args;
+mod commands;
+mod progress;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Why a command ended without its result.
+pub enum Failure {
+    /// The input or the flags are wrong: exit code 2.
+    Input(String),
+    /// Something else went wrong: exit code 1.
+    Other(String),
+    /// Nobody reads our output any more: not worth a word.
+    PipeClosed,
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(e: std::io::Error) -> Failure {
+        match e.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::PipeClosed,
+            std::io::ErrorKind::AlreadyExists => Failure::Input(format!("error: {e}")),
+            _ => Failure::Other(format!("error: {e}")),
+        }
+    }
+}
+
+impl From<dvim::error::Error> for Failure {
+    fn from(e: dvim::error::Error) -> Failure {
+        use dvim::error::Error;
+        match e {
+            Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.to_string()),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<dvim_io::read::ReadError> for Failure {
+    fn from(e: dvim_io::read::ReadError) -> Failure {
+        Failure::Input(e.to_string())
+    }
+}
+
+impl From<dvim_io::run::OpenError> for Failure {
+    fn from(e: dvim_io::run::OpenError) -> Failure {
+        Failure::Input(e.to_string())
+    }
+}
+
+/// Data for the user, to stdout.
+pub fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Words for the user, to stderr.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
+        let text = info.payload_as_str().unwrap_or("unknown");
+        say(&format!(
+            "error: dvim met a case that it should have caught{place}: {text}\n  remedy: nothing was written; please report this line, with the command"
+        ));
+    }));
+    let outcome = std::panic::catch_unwind(|| match cli.command {
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
+        Command::Match(args) => commands::match_groups::run(&args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+    });
+    match outcome {
+        Ok(Ok(())) | Ok(Err(Failure::PipeClosed)) => ExitCode::SUCCESS,
+        Ok(Err(Failure::Input(text))) => {
+            say(&text);
+            ExitCode::from(2)
+        }
+        Ok(Err(Failure::Other(text))) => {
+            say(&text);
+            ExitCode::FAILURE
+        }
+        Err(_) => ExitCode::FAILURE,
+    }
+}

@@ -1,1 +1,258 @@
-//! Every way to fail, as data.
+//! Every way to fail, as data: which column, how many units, which rows, the rule, the remedy.
+
+use std::fmt;
+
+/// How much a problem matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; the analysis goes on.
+    Warning,
+    /// The analysis is refused.
+    Error,
+}
+
+/// What kind of problem it is. The code of each is stable and used in JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// A named column is not in the table.
+    NoSuchColumn,
+    /// One column was given two roles.
+    ColumnUsedTwice,
+    /// The table has no rows.
+    NoRows,
+    /// No covariate is left.
+    NoCovariates,
+    /// Values are missing.
+    MissingValues,
+    /// A column that must be numeric holds text.
+    NotNumeric,
+    /// A number is infinite or so large that its square overflows.
+    NotFinite,
+    /// An event is neither 0/1 nor true/false.
+    EventCoding,
+    /// A time is zero or negative.
+    TimeNotPositive,
+    /// The treatment does not have exactly two values.
+    TreatmentValues,
+    /// Which of two treatment values is "treated" is not evident.
+    TreatedUnclear,
+    /// The treated label does not occur.
+    TreatedUnknown,
+    /// An id occurs twice.
+    DuplicateIds,
+    /// A covariate has the same value in every unit.
+    ConstantCovariate,
+    /// A covariate looks like an identifier.
+    LooksLikeId,
+    /// The horizon is not a positive number.
+    BadHorizon,
+    /// An arm has no event before the horizon.
+    NoEvent,
+    /// In an arm nobody is followed to the horizon.
+    NobodyAtHorizon,
+    /// In an arm hardly anybody is followed to the horizon.
+    FewAtHorizon,
+    /// An arm is too small for the group size.
+    ArmTooSmall,
+    /// Fewer events than parameters in an arm's training set.
+    FewEvents,
+    /// An option is out of its range.
+    BadOption,
+}
+
+impl ProblemKind {
+    /// A stable name for programs.
+    pub fn code(self) -> &'static str {
+        use ProblemKind::*;
+        match self {
+            NoSuchColumn => "no_such_column",
+            ColumnUsedTwice => "column_used_twice",
+            NoRows => "no_rows",
+            NoCovariates => "no_covariates",
+            MissingValues => "missing_values",
+            NotNumeric => "not_numeric",
+            NotFinite => "not_finite",
+            EventCoding => "event_coding",
+            TimeNotPositive => "time_not_positive",
+            TreatmentValues => "treatment_values",
+            TreatedUnclear => "treated_unclear",
+            TreatedUnknown => "treated_unknown",
+            DuplicateIds => "duplicate_ids",
+            ConstantCovariate => "constant_covariate",
+            LooksLikeId => "looks_like_id",
+            BadHorizon => "bad_horizon",
+            NoEvent => "no_event",
+            NobodyAtHorizon => "nobody_at_horizon",
+            FewAtHorizon => "few_at_horizon",
+            ArmTooSmall => "arm_too_small",
+            FewEvents => "few_events",
+            BadOption => "bad_option",
+        }
+    }
+}
+
+/// One thing that is wrong with the input, and what to do about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// What kind.
+    pub kind: ProblemKind,
+    /// Refused, or only worth knowing.
+    pub severity: Severity,
+    /// The column, where there is one.
+    pub column: Option<String>,
+    /// How many units are concerned.
+    pub count: usize,
+    /// The first rows concerned, counted from 1 below the header.
+    pub rows: Vec<usize>,
+    /// What was found.
+    pub found: String,
+    /// The rule that it breaks.
+    pub rule: String,
+    /// What the user can do.
+    pub remedy: String,
+}
+
+impl Problem {
+    pub(crate) fn error(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
+        Problem {
+            kind,
+            severity: Severity::Error,
+            column: None,
+            count: 0,
+            rows: Vec::new(),
+            found: found.into(),
+            rule: rule.to_string(),
+            remedy: remedy.into(),
+        }
+    }
+
+    pub(crate) fn warning(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
+        Problem { severity: Severity::Warning, ..Problem::error(kind, found, rule, remedy) }
+    }
+
+    pub(crate) fn column(mut self, name: &str) -> Problem {
+        self.column = Some(name.to_string());
+        self
+    }
+
+    /// Sets the rows concerned; only the first few are kept, all are counted.
+    pub(crate) fn rows(mut self, rows: &RowList) -> Problem {
+        self.count = rows.count;
+        self.rows = rows.first.clone();
+        self
+    }
+}
+
+/// How many rows a [`Problem`] names.
+const ROWS_SHOWN: usize = 5;
+
+/// Counts rows and remembers the first few.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowList {
+    pub(crate) count: usize,
+    pub(crate) first: Vec<usize>,
+}
+
+impl RowList {
+    /// Adds a row, counted from 0.
+    pub(crate) fn push(&mut self, row: usize) {
+        self.count += 1;
+        if self.first.len() < ROWS_SHOWN {
+            self.first.push(row + 1);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let label = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{label}: ")?;
+        if let Some(c) = &self.column {
+            write!(f, "column `{c}`: ")?;
+        }
+        write!(f, "{}", self.found)?;
+        if !self.rows.is_empty() {
+            let shown: Vec<String> = self.rows.iter().map(usize::to_string).collect();
+            let more = if self.count > self.rows.len() { ", …" } else { "" };
+            write!(f, " (row{} {}{more})", if self.count == 1 { "" } else { "s" }, shown.join(", "))?;
+        }
+        write!(f, "\n  rule:   {}\n  remedy: {}", self.rule, self.remedy)
+    }
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The input breaks these rules.
+    Refused(Vec<Problem>),
+    /// The cure model of an arm could not be fitted at all.
+    Model {
+        /// "treated" or "control".
+        arm: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// No unit of that id.
+    NoSuchUnit {
+        /// The id asked for.
+        id: String,
+        /// Why it is not there, where that is known.
+        reason: String,
+    },
+    /// The caller asked to stop.
+    Cancelled,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(problems) => {
+                for (i, p) in problems.iter().enumerate() {
+                    write!(f, "{}{p}", if i == 0 { "" } else { "\n" })?;
+                }
+                Ok(())
+            }
+            Error::Model { arm, reason } => write!(f, "error: the cure model of the {arm} arm cannot be fitted: {reason}"),
+            Error::NoSuchUnit { id, reason } => write!(f, "error: no unit `{id}`: {reason}"),
+            Error::Cancelled => write!(f, "stopped on request; nothing was written"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Names like the one that was asked for, nearest first, by edit distance.
+pub fn nearest_names<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let lower = wanted.to_lowercase();
+    let mut scored: Vec<(usize, &str)> = names
+        .map(|n| (edit_distance(&lower, &n.to_lowercase()), n))
+        .filter(|(d, n)| *d <= 2.max(n.chars().count() / 3))
+        .collect();
+    scored.sort();
+    scored.into_iter().take(3).map(|(_, n)| n.to_string()).collect()
+}
+
+/// Levenshtein distance, by rows.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}

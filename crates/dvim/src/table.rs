@@ -87,6 +87,16 @@ impl Ids {
         self.len() == 0
     }
 
+    /// Ids of these texts.
+    pub fn from_texts<T: AsRef<str>>(texts: impl Iterator<Item = T>) -> Ids {
+        let (mut bytes, mut ends) = (String::new(), Vec::new());
+        for t in texts {
+            bytes.push_str(t.as_ref());
+            ends.push(bytes.len());
+        }
+        Ids::Texts { bytes, ends }
+    }
+
     /// Id `i`, as text.
     pub fn text(&self, i: usize) -> std::borrow::Cow<'_, str> {
         match self {

@@ -40,3 +40,37 @@ pub struct Neighbours {
     /// `n_queries × K` squared distances, in the same order.
     pub squared_distance: Vec<f64>,
 }
+
+/// Reference points, packed for search.
+pub struct Index(Points);
+
+impl Index {
+    /// Packs reference points.
+    pub fn build(reference: &Points) -> Index {
+        Index(reference.clone())
+    }
+
+    /// The `k` nearest of each query.
+    pub fn nearest(&self, queries: &Points, k: usize) -> Neighbours {
+        scan(&self.0, queries, k)
+    }
+
+    /// Applies `f` to the neighbours of each query.
+    pub fn map<T: Send, S>(
+        &self,
+        queries: &Points,
+        k: usize,
+        init: impl Fn() -> S + Sync + Send,
+        f: impl Fn(&mut S, &[u32], &[f64]) -> T + Sync + Send,
+    ) -> Vec<T> {
+        use rayon::prelude::*;
+        (0..queries.len())
+            .into_par_iter()
+            .map_init(init, |s, q| {
+                let one = Points { dim: queries.dim, coords: queries.point(q).to_vec() };
+                let n = scan(&self.0, &one, k);
+                f(s, &n.index, &n.squared_distance)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,31 @@
+//! `dvim check`: what was understood, and everything that is wrong.
+
+use super::{file_name, read_cohort_table, use_threads};
+use crate::args::CheckArgs;
+use crate::{Failure, print};
+use dvim::error::{Error, Severity};
+use dvim::overview::Overview;
+use dvim_report::{record::OverviewRecord, text};
+
+pub fn run(args: &CheckArgs) -> Result<(), Failure> {
+    use_threads(&args.threads)?;
+    let roles = args.roles.roles();
+    let read = read_cohort_table(&args.table, &roles, args.threads.threads)?;
+    let overview = Overview::of(&read.table, &roles, &args.method.options());
+    if args.json {
+        let record = OverviewRecord::of(&overview, file_name(&args.table), read.sha256);
+        let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
+        print(&(json + "\n"))?;
+    } else {
+        print(&text::overview(&overview))?;
+    }
+    let refused = overview.problems.iter().any(|p| p.severity == Severity::Error);
+    let words = Error::Refused(overview.problems).to_string();
+    if refused {
+        return Err(Failure::Input(words));
+    }
+    if !words.is_empty() {
+        crate::say(&words);
+    }
+    Ok(())
+}

@@ -1,0 +1,33 @@
+//! One file for each command.
+
+pub mod check;
+pub mod demo;
+pub mod fit;
+pub mod match_groups;
+pub mod simulate;
+
+use crate::Failure;
+use crate::args::ThreadArgs;
+use dvim::cohort::Roles;
+use dvim_io::read::{ReadOptions, ReadTable, read_table};
+use std::path::Path;
+
+/// Sets the number of threads for the rest of the process.
+fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
+    match args.threads {
+        Some(0) => Err(Failure::Input("error: --threads is 0\n  rule:   at least one thread is needed\n  remedy: leave it out to use all cores".into())),
+        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(n).build_global().map_err(|e| Failure::Other(format!("error: {e}"))),
+        None => Ok(()),
+    }
+}
+
+/// Reads the columns that the roles need.
+fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Result<ReadTable, Failure> {
+    let options = ReadOptions { id: roles.id.clone(), threads: threads.unwrap_or(0), ..ReadOptions::default() };
+    Ok(read_table(path, &options)?)
+}
+
+/// The name of a file without its folder: where a user keeps patients' data is nobody's business.
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}

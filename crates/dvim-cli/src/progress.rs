@@ -1,0 +1,52 @@
+//! Progress on stderr, once a command has taken more than a second.
+
+use dvim::analysis::Watch;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// A bar that appears when the work turns out to be long.
+pub struct Progress {
+    started: Instant,
+    bar: Mutex<Option<(&'static str, ProgressBar)>>,
+}
+
+/// Work shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Progress {
+    /// Starts the clock.
+    pub fn new() -> Progress {
+        Progress { started: Instant::now(), bar: Mutex::new(None) }
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+}
+
+impl Watch for Progress {
+    fn progress(&self, stage: &'static str, done: usize, total: usize) {
+        let Ok(mut shown) = self.bar.lock() else { return };
+        if shown.as_ref().is_some_and(|(s, _)| *s != stage)
+            && let Some((_, bar)) = shown.take()
+        {
+            bar.finish_and_clear();
+        }
+        if done < total && self.started.elapsed() > PATIENCE {
+            let (_, bar) = shown.get_or_insert_with(|| {
+                let bar = ProgressBar::new(total as u64);
+                let style = ProgressStyle::with_template("{msg:26} {bar:30} {pos}/{len}  {eta} left");
+                bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                bar.set_message(stage);
+                (stage, bar)
+            });
+            bar.set_position(done as u64);
+        } else if done >= total
+            && let Some((_, bar)) = shown.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}

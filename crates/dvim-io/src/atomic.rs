@@ -1,0 +1,140 @@
+//! Outputs appear whole or not at all: everything is written under a temporary name beside its
+//! place, flushed to disk, and renamed.
+
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Hashes what goes through it.
+pub struct Hashing<W: Write> {
+    inner: W,
+    digest: Sha256,
+}
+
+impl<W: Write> Hashing<W> {
+    /// Wraps a writer.
+    pub fn new(inner: W) -> Hashing<W> {
+        Hashing { inner, digest: Sha256::new() }
+    }
+
+    /// The writer, and the SHA-256 of what was written.
+    pub fn finish(self) -> (W, [u8; 32]) {
+        (self.inner, self.digest.finalize().into())
+    }
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = self.inner.write(bytes)?;
+        self.digest.update(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// A name beside `path` that no other process uses.
+fn temporary(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".dvim-partial-{}", std::process::id()));
+    Ok(path.with_file_name(hidden))
+}
+
+/// Writes a file whole: the closure writes under a temporary name, which is renamed at the end.
+/// An existing file is replaced only with `force`.
+pub fn write_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if !force && path.exists() {
+        return Err(exists(path));
+    }
+    let partial = temporary(path)?;
+    let result = (|| {
+        let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial)?);
+        write(&mut out)?;
+        out.into_inner()?.sync_all()?;
+        fs::rename(&partial, path)
+    })();
+    if result.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    result
+}
+
+fn exists(path: &Path) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists already; choose another name or add --force", path.display()))
+}
+
+/// A directory that appears when it is complete. Dropped before [`Directory::publish`], it leaves nothing.
+pub struct Directory {
+    partial: PathBuf,
+    target: PathBuf,
+    published: bool,
+}
+
+impl Directory {
+    /// Begins a directory that will appear at `target`. If `target` exists it must be an empty
+    /// directory, or `may_replace` must say that it may be replaced.
+    pub fn begin(target: &Path, may_replace: impl Fn(&Path) -> io::Result<bool>) -> io::Result<Directory> {
+        let target = std::path::absolute(target)?;
+        let is_empty = |p: &Path| fs::read_dir(p).map(|mut d| d.next().is_none());
+        if target.symlink_metadata().is_ok() && !(target.is_dir() && is_empty(&target)?) && !may_replace(&target)? {
+            return Err(exists(&target));
+        }
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let partial = temporary(&target)?;
+        let _ = fs::remove_dir_all(&partial);
+        fs::create_dir(&partial)?;
+        Ok(Directory { partial, target, published: false })
+    }
+
+    /// Writes one file of it; gives the SHA-256 of its bytes.
+    pub fn write(&self, name: &str, write: impl FnOnce(&mut Hashing<BufWriter<File>>) -> io::Result<()>) -> io::Result<String> {
+        let mut out = Hashing::new(BufWriter::with_capacity(1 << 20, File::create(self.partial.join(name))?));
+        write(&mut out)?;
+        let (file, digest) = out.finish();
+        file.into_inner()?.sync_all()?;
+        Ok(hex(&digest))
+    }
+
+    /// Makes it appear. A directory that it replaces is moved away first and removed last.
+    pub fn publish(mut self) -> io::Result<()> {
+        let old = self.target.symlink_metadata().is_ok().then(|| {
+            let mut name = self.partial.clone().into_os_string();
+            name.push("-old");
+            PathBuf::from(name)
+        });
+        if let Some(old) = &old {
+            fs::rename(&self.target, old)?;
+        }
+        if let Err(e) = fs::rename(&self.partial, &self.target) {
+            if let Some(old) = &old {
+                let _ = fs::rename(old, &self.target);
+            }
+            return Err(e);
+        }
+        self.published = true;
+        if let Some(old) = &old {
+            let _ = fs::remove_dir_all(old);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = fs::remove_dir_all(&self.partial);
+        }
+    }
+}

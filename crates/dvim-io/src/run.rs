@@ -1,0 +1,287 @@
+//! A run as a directory: `effects.csv`, `weights.csv`, `summary.json` and `run.dvim`.
+//!
+//! `run.dvim` holds what later commands need to reopen the run without the original file: the
+//! cohort, who trained, the models and the metrics, to the last bit. Its layout:
+//!
+//! ```text
+//! 8 bytes   "DVIMRUN" and the version of the layout
+//! 8 bytes   length of the header, little-endian
+//! header    JSON: names, horizon, options, models, metrics, number of units
+//! arrays    little-endian, one after the other, as the header announces them
+//! 32 bytes  SHA-256 of everything before
+//! ```
+
+use crate::atomic::{Directory, Hashing};
+use dvim::analysis::{Analysis, Fit};
+use dvim::cohort::{Arm, Cohort, Units};
+use dvim::error::Problem;
+use dvim::table::Ids;
+use dvim_report::record::{InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary};
+use dvim_report::tables;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 7] = b"DVIMRUN";
+const LAYOUT: u8 = 1;
+
+/// Why a run cannot be opened.
+#[derive(Debug)]
+pub struct OpenError {
+    /// The directory asked for.
+    pub path: PathBuf,
+    /// What is wrong with it, and what to do.
+    pub reason: String,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: `{}` cannot be opened as a run: {}", self.path.display(), self.reason)
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// What comes before the arrays.
+#[derive(Serialize, Deserialize)]
+struct Header {
+    version: String,
+    n_units: usize,
+    /// `rows`, `integers` or `texts`.
+    ids: String,
+    id_bytes: usize,
+    names: Vec<String>,
+    labels: [String; 2],
+    horizon: f64,
+    options: OptionsRecord,
+    models: [ModelRecord; 2],
+    /// Number of entries of each model's covariance; 0 where there is none.
+    covariance: [usize; 2],
+    metrics: MetricsRecord,
+}
+
+/// A run that was reopened.
+#[derive(Debug)]
+pub struct Run {
+    /// What `summary.json` says.
+    pub summary: Summary,
+    /// The cohort.
+    pub cohort: Cohort,
+    /// What was learned.
+    pub fit: Fit,
+}
+
+/// Writes a run; the directory appears when all is written. With `force` an existing run, and
+/// nothing but a run, is replaced.
+pub fn write_run(
+    target: &Path,
+    force: bool,
+    cohort: &Cohort,
+    analysis: &Analysis,
+    input: InputRecord,
+    roles: RolesRecord,
+    warnings: &[Problem],
+) -> io::Result<Summary> {
+    let directory = begin_run(target, force)?;
+    let mut files = BTreeMap::new();
+    files.insert("effects.csv".to_string(), directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?);
+    files.insert("weights.csv".to_string(), directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?);
+    files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
+    let summary = Summary::of(cohort, analysis, input, roles, warnings, files);
+    directory.write("summary.json", |out| {
+        serde_json::to_writer_pretty(&mut *out, &summary)?;
+        out.write_all(b"\n")
+    })?;
+    directory.publish()?;
+    Ok(summary)
+}
+
+/// Begins the directory of a run; fails early where it may not be written.
+pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
+    Directory::begin(target, |existing| {
+        if !force {
+            return Ok(false);
+        }
+        if existing.join("summary.json").is_file() && existing.join("run.dvim").is_file() {
+            return Ok(true);
+        }
+        let why = format!("`{}` is not a run of dvim, so --force does not replace it; choose another name", existing.display());
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+    })
+}
+
+fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<()> {
+    let units = cohort.to_units();
+    let (ids, id_bytes) = match &units.ids {
+        Ids::Rows(_) => ("rows", 0),
+        Ids::Integers(_) => ("integers", 0),
+        Ids::Texts { bytes, .. } => ("texts", bytes.len()),
+    };
+    let header = Header {
+        version: dvim_report::record::VERSION.into(),
+        n_units: cohort.n_units(),
+        ids: ids.into(),
+        id_bytes,
+        names: units.names.clone(),
+        labels: units.labels.clone(),
+        horizon: cohort.horizon(),
+        options: (&fit.options).into(),
+        models: fit.models.each_ref().map(ModelRecord::from),
+        covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
+        metrics: (&fit.metrics).into(),
+    };
+    let mut out = Hashing::new(out);
+    out.write_all(MAGIC)?;
+    out.write_all(&[LAYOUT])?;
+    let json = serde_json::to_vec(&header)?;
+    out.write_all(&(json.len() as u64).to_le_bytes())?;
+    out.write_all(&json)?;
+    match &units.ids {
+        Ids::Rows(_) => {}
+        Ids::Integers(v) => write_array(&mut out, v, |x| x.to_le_bytes())?,
+        Ids::Texts { bytes, ends } => {
+            write_array(&mut out, ends, |x| (*x as u64).to_le_bytes())?;
+            out.write_all(bytes.as_bytes())?;
+        }
+    }
+    write_array(&mut out, &units.time, |x| x.to_le_bytes())?;
+    // One byte of marks for each unit: event, treated, training.
+    let marks: Vec<u8> = (0..cohort.n_units())
+        .map(|i| u8::from(units.event[i]) | u8::from(units.arm[i] == Arm::Treated) << 1 | u8::from(fit.is_training[i]) << 2)
+        .collect();
+    out.write_all(&marks)?;
+    write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
+    for model in &fit.models {
+        write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+    }
+    let (out, digest) = out.finish();
+    out.write_all(&digest)
+}
+
+/// Values converted at a time.
+const CHUNK: usize = 8192;
+
+fn write_array<T>(out: &mut impl Write, values: &[T], bytes: impl Fn(&T) -> [u8; 8]) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(8 * CHUNK);
+    for chunk in values.chunks(CHUNK) {
+        buffer.clear();
+        chunk.iter().for_each(|v| buffer.extend_from_slice(&bytes(v)));
+        out.write_all(&buffer)?;
+    }
+    Ok(())
+}
+
+/// Reopens a run.
+pub fn open_run(path: &Path) -> Result<Run, OpenError> {
+    open(path).map_err(|reason| OpenError { path: path.to_path_buf(), reason })
+}
+
+fn open(path: &Path) -> Result<Run, String> {
+    if !path.exists() {
+        return Err("it does not exist; a run is a directory that `dvim fit` wrote".into());
+    }
+    if !path.is_dir() || !path.join("summary.json").is_file() {
+        return Err("it has no summary.json; a run is a directory that `dvim fit` wrote".into());
+    }
+    let text = fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
+    #[derive(Deserialize)]
+    struct Schema {
+        schema: String,
+        version: String,
+    }
+    let found: Schema = serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    if found.schema != SUMMARY_SCHEMA {
+        return Err(format!(
+            "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
+            found.version, found.schema
+        ));
+    }
+    let summary: Summary = serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
+    let (cohort, fit) = read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
+    Ok(Run { summary, cohort, fit })
+}
+
+fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
+    if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
+        return Err("it is not such a file, or was cut short".into());
+    }
+    if bytes[MAGIC.len()] != LAYOUT {
+        return Err(format!("its layout is number {}, this version reads number {LAYOUT}", bytes[MAGIC.len()]));
+    }
+    let (body, digest) = bytes.split_at(bytes.len() - 32);
+    if Sha256::digest(body)[..] != *digest {
+        return Err("its checksum does not fit: it was cut short or changed after it was written".into());
+    }
+    let mut rest = Rest(&body[MAGIC.len() + 1..]);
+    let header_bytes = rest.u64()?;
+    let header: Header = serde_json::from_slice(rest.take(header_bytes)?).map_err(|e| e.to_string())?;
+    let n = header.n_units;
+    let p = header.names.len();
+    let ids = match header.ids.as_str() {
+        "rows" => Ids::Rows(n),
+        "integers" => Ids::Integers(rest.array(n, i64::from_le_bytes)?),
+        "texts" => {
+            let ends = rest.array(n, |b| u64::from_le_bytes(b) as usize)?;
+            let text = std::str::from_utf8(rest.take(header.id_bytes)?).map_err(|e| e.to_string())?;
+            let in_order = ends.windows(2).all(|w| w[0] <= w[1]) && ends.last().is_none_or(|e| *e == text.len());
+            if !in_order || !ends.iter().all(|&e| text.is_char_boundary(e)) {
+                return Err("its ids do not fit together".into());
+            }
+            Ids::Texts { bytes: text.to_string(), ends }
+        }
+        other => return Err(format!("its ids are of an unknown kind `{other}`")),
+    };
+    let time = rest.array(n, f64::from_le_bytes)?;
+    let marks = rest.take(n)?;
+    let covariates = rest.array(n.checked_mul(p).ok_or("its size is absurd")?, f64::from_le_bytes)?;
+    let units = Units {
+        ids,
+        time,
+        event: marks.iter().map(|m| m & 1 != 0).collect(),
+        arm: marks.iter().map(|m| if m & 2 != 0 { Arm::Treated } else { Arm::Control }).collect(),
+        covariates,
+        names: header.names,
+        labels: header.labels,
+    };
+    let cohort = Cohort::from_units(units, header.horizon);
+    let [a, b] = header.covariance;
+    let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });
+    let [control, treated] = header.models;
+    let [cov_control, cov_treated] = covariance;
+    let fit = Fit {
+        options: header.options.options()?,
+        is_training: marks.iter().map(|m| m & 4 != 0).collect(),
+        models: [control.model(cov_control?, header.horizon)?, treated.model(cov_treated?, header.horizon)?],
+        metrics: header.metrics.metrics(),
+    };
+    if !rest.0.is_empty() {
+        return Err("it is longer than it says".into());
+    }
+    Ok((cohort, fit))
+}
+
+/// What is left of a file that is being read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8], String> {
+        let (taken, rest) = self.0.split_at_checked(n).ok_or("it ends too early")?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u64(&mut self) -> Result<usize, String> {
+        let bytes = self.take(8)?.try_into().map_err(|_| "it ends too early")?;
+        usize::try_from(u64::from_le_bytes(bytes)).map_err(|e| e.to_string())
+    }
+
+    fn array<T>(&mut self, n: usize, value: impl Fn([u8; 8]) -> T) -> Result<Vec<T>, String> {
+        let bytes = self.take(n.checked_mul(8).ok_or("its size is absurd")?)?;
+        Ok(bytes.as_chunks::<8>().0.iter().map(|b| value(*b)).collect())
+    }
+}

@@ -1,0 +1,215 @@
+//! The two effects of each unit, and whether each is defined.
+//!
+//! For a unit with match groups M₁ (treated) and M₀ (control) under each metric:
+//! cure effect π = Ŝ₁(H) − Ŝ₀(H) from the cure groups, time effect Δ = CMET₁ − CMET₀ from the time
+//! groups. π > 0: treatment cures more. Δ > 0: treatment delays events.
+
+use crate::cohort::{Arm, Cohort};
+use crate::matching::{Index, Points};
+use crate::metric::Metric;
+use crate::survival::Summary;
+
+/// What one match group gave: its curve at H, and how far its farthest member is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GroupEstimate {
+    /// The group's curve at the horizon.
+    pub curve: Summary,
+    /// Distance from the unit to the farthest member of the group.
+    pub diameter: f64,
+}
+
+/// One arm of one unit: its cure group and its time group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArmEstimate {
+    /// From the group matched for cure.
+    pub cure: GroupEstimate,
+    /// From the group matched for time.
+    pub time: GroupEstimate,
+}
+
+/// Both arms of one unit, control first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effect {
+    /// Control, treated.
+    pub arms: [ArmEstimate; 2],
+}
+
+/// Something a reader should know of a unit's estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flag {
+    /// Nobody of the cure group is at risk at H: Ŝ(H) is the last value of its curve, carried forward.
+    CureCarriedForward(Arm),
+    /// The same of the time group: its CMET rests on a carried-forward Ŝ(H).
+    TimeCarriedForward(Arm),
+    /// The time group has no event before H: its CMET, and with it the time effect, is undefined.
+    NoEvent(Arm),
+}
+
+impl Flag {
+    /// All flags, in the order in which they are written.
+    pub const ALL: [Flag; 6] = [
+        Flag::CureCarriedForward(Arm::Treated),
+        Flag::CureCarriedForward(Arm::Control),
+        Flag::TimeCarriedForward(Arm::Treated),
+        Flag::TimeCarriedForward(Arm::Control),
+        Flag::NoEvent(Arm::Treated),
+        Flag::NoEvent(Arm::Control),
+    ];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Flag::CureCarriedForward(Arm::Treated) => "cure_carried_forward_treated",
+            Flag::CureCarriedForward(Arm::Control) => "cure_carried_forward_control",
+            Flag::TimeCarriedForward(Arm::Treated) => "time_carried_forward_treated",
+            Flag::TimeCarriedForward(Arm::Control) => "time_carried_forward_control",
+            Flag::NoEvent(Arm::Treated) => "no_event_treated",
+            Flag::NoEvent(Arm::Control) => "no_event_control",
+        }
+    }
+
+    /// What it means, for a person.
+    pub fn meaning(self) -> String {
+        match self {
+            Flag::CureCarriedForward(z) => {
+                format!("nobody in the {} cure group is at risk at the horizon: its last value is carried forward", z.name())
+            }
+            Flag::TimeCarriedForward(z) => {
+                format!("nobody in the {} time group is at risk at the horizon: its mean event time rests on a value carried forward", z.name())
+            }
+            Flag::NoEvent(z) => format!("the {} time group has no event before the horizon: the time effect is undefined", z.name()),
+        }
+    }
+}
+
+impl Effect {
+    /// One arm.
+    pub fn arm(&self, arm: Arm) -> &ArmEstimate {
+        &self.arms[arm.index()]
+    }
+
+    /// Ŝ(H) of an arm, from its cure group.
+    pub fn cure_probability(&self, arm: Arm) -> f64 {
+        self.arm(arm).cure.curve.survival
+    }
+
+    /// CMET of an arm, from its time group.
+    pub fn mean_event_time(&self, arm: Arm) -> Option<f64> {
+        self.arm(arm).time.curve.mean_event_time()
+    }
+
+    /// π̂.
+    pub fn cure(&self) -> f64 {
+        self.cure_probability(Arm::Treated) - self.cure_probability(Arm::Control)
+    }
+
+    /// Δ̂, where both arms have an event.
+    pub fn time(&self) -> Option<f64> {
+        Some(self.mean_event_time(Arm::Treated)? - self.mean_event_time(Arm::Control)?)
+    }
+
+    /// Whether a flag applies.
+    pub fn has(&self, flag: Flag) -> bool {
+        match flag {
+            Flag::CureCarriedForward(z) => self.arm(z).cure.curve.carried_forward(),
+            Flag::TimeCarriedForward(z) => self.arm(z).time.curve.carried_forward(),
+            Flag::NoEvent(z) => self.arm(z).time.curve.n_events == 0,
+        }
+    }
+
+    /// The flags that apply.
+    pub fn flags(&self) -> impl Iterator<Item = Flag> + '_ {
+        Flag::ALL.into_iter().filter(|f| self.has(*f))
+    }
+}
+
+/// The units of one arm that groups are drawn from, with their outcomes in order of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Position in the cohort of each unit of the pool, ascending: ties in distance go by id.
+    pub units: Vec<u32>,
+    /// For each unit its place in the order of time.
+    rank: Vec<u32>,
+    /// Times and events in order of time.
+    by_time: Vec<(f64, bool)>,
+    horizon: f64,
+}
+
+impl Pool {
+    /// The pool of these units of a cohort.
+    pub fn new(cohort: &Cohort, units: Vec<u32>) -> Pool {
+        let outcome = |&i: &u32| (cohort.time(i as usize), cohort.event(i as usize));
+        let outcomes: Vec<(f64, bool)> = units.iter().map(outcome).collect();
+        Pool::of_outcomes(units, &outcomes, cohort.horizon())
+    }
+
+    /// The pool of units with these outcomes. A simulation's oracle brings outcomes of its own.
+    pub fn of_outcomes(units: Vec<u32>, outcomes: &[(f64, bool)], horizon: f64) -> Pool {
+        let mut order: Vec<u32> = (0..units.len() as u32).collect();
+        order.sort_by(|&a, &b| outcomes[a as usize].0.total_cmp(&outcomes[b as usize].0));
+        let mut rank = vec![0; units.len()];
+        for (r, &i) in order.iter().enumerate() {
+            rank[i as usize] = r as u32;
+        }
+        Pool { units, rank, by_time: order.iter().map(|&i| outcomes[i as usize]).collect(), horizon }
+    }
+
+    /// Number of units.
+    pub fn len(&self) -> usize {
+        self.units.len()
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    /// The covariates of the pool's units, row-major.
+    pub fn covariates(&self, cohort: &Cohort) -> Vec<f64> {
+        self.units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+    }
+
+    /// The curve at H of the group with these members (positions in the pool). `scratch` is
+    /// reused from group to group.
+    pub fn summary(&self, members: &[u32], scratch: &mut Vec<u32>) -> Summary {
+        scratch.clear();
+        scratch.extend(members.iter().map(|&m| self.rank[m as usize]));
+        scratch.sort_unstable();
+        Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
+    }
+}
+
+/// One arm under one metric, ready to be searched.
+pub struct Matcher<'a> {
+    pool: &'a Pool,
+    index: Index,
+}
+
+impl<'a> Matcher<'a> {
+    /// Packs the units of a pool in the match space of a metric.
+    pub fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric) -> Matcher<'a> {
+        Matcher::of_points(pool, &metric.place(&pool.covariates(cohort)))
+    }
+
+    /// Packs units that are already placed.
+    pub fn of_points(pool: &'a Pool, points: &Points) -> Matcher<'a> {
+        Matcher { pool, index: Index::build(points) }
+    }
+
+    /// The group of each query at each group size (ascending). Neighbours are found once, for the
+    /// largest size; a smaller group is a prefix of a larger one.
+    pub fn estimate<const N: usize>(&self, queries: &Points, sizes: [usize; N]) -> Vec<[GroupEstimate; N]> {
+        self.index.map(queries, sizes[N - 1], Vec::new, |scratch, members, squared_distances| {
+            sizes.map(|k| GroupEstimate {
+                curve: self.pool.summary(&members[..k], scratch),
+                diameter: squared_distances[k - 1].sqrt(),
+            })
+        })
+    }
+
+    /// The `k` nearest units of one query: positions in the pool, and squared distances.
+    pub fn group(&self, query: &Points, k: usize) -> (Vec<u32>, Vec<f64>) {
+        let found = self.index.nearest(query, k);
+        (found.index, found.squared_distance)
+    }
+}

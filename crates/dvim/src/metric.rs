@@ -1,0 +1,148 @@
+//! Metrics: maps from covariates to match space, where distance is plain Euclidean distance.
+//! A metric does not know which estimand will use it.
+
+use crate::cohort::Cohort;
+use crate::cure::CureModel;
+use crate::matching::Points;
+
+/// How covariates are put on a common scale before anything is learned from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// Subtract the mean and divide by the standard deviation over the cohort, so that nothing
+    /// depends on a covariate's unit of measurement.
+    #[default]
+    Standard,
+    /// Leave covariates as recorded: the paper's own study.
+    None,
+}
+
+impl Scale {
+    /// The word used in flags and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::Standard => "standard",
+            Scale::None => "none",
+        }
+    }
+}
+
+/// Centre and scale of each covariate: `z = (x − center) / scale`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// What is subtracted.
+    pub center: Vec<f64>,
+    /// What is divided by; never zero.
+    pub scale: Vec<f64>,
+}
+
+impl Scaling {
+    /// The scaling of a cohort. Covariates are not outcomes, so all units take part.
+    pub fn of(cohort: &Cohort, scale: Scale) -> Scaling {
+        let p = cohort.n_covariates();
+        if scale == Scale::None {
+            return Scaling { center: vec![0.0; p], scale: vec![1.0; p] };
+        }
+        let n = cohort.n_units() as f64;
+        let rows = || (0..cohort.n_units()).map(|i| cohort.covariates(i));
+        let mut center = vec![0.0; p];
+        rows().for_each(|x| center.iter_mut().zip(x).for_each(|(c, v)| *c += v));
+        center.iter_mut().for_each(|c| *c /= n);
+        let mut sum = vec![0.0; p];
+        rows().for_each(|x| sum.iter_mut().zip(x.iter().zip(&center)).for_each(|(s, (v, c))| *s += (v - c) * (v - c)));
+        // The mean of a covariate may round to one of its values at a spread of one part in 1e16:
+        // such a covariate is constant for every purpose, and is left on its own scale.
+        let scale = sum.iter().map(|s| (s / (n - 1.0)).sqrt()).map(|s| if s > 0.0 { s } else { 1.0 }).collect();
+        Scaling { center, scale }
+    }
+
+    /// Scales rows of covariates.
+    pub fn apply(&self, covariates: &[f64]) -> Vec<f64> {
+        let mut out = covariates.to_vec();
+        for row in out.chunks_exact_mut(self.center.len().max(1)) {
+            for (j, v) in row.iter_mut().enumerate() {
+                *v = (*v - self.center[j]) / self.scale[j];
+            }
+        }
+        out
+    }
+}
+
+/// A diagonal metric on scaled covariates: `d(x, y)² = Σ_j w_j (z_j(x) − z_j(y))²`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// The weights, inside the quadratic form.
+    pub weights: Vec<f64>,
+    /// The scaling of the covariates.
+    pub scaling: Scaling,
+}
+
+impl Metric {
+    /// Places units in match space: coordinate j is `√w_j · (x_j − center_j) / scale_j`.
+    pub fn place(&self, covariates: &[f64]) -> Points {
+        let stretch: Vec<f64> = self.weights.iter().map(|w| w.sqrt()).collect();
+        let mut coords = self.scaling.apply(covariates);
+        for row in coords.chunks_exact_mut(self.weights.len().max(1)) {
+            row.iter_mut().zip(&stretch).for_each(|(v, s)| *v *= s);
+        }
+        Points { dim: self.weights.len(), coords }
+    }
+
+    /// The share of each covariate in the squared distance of two units; zeros if they coincide.
+    pub fn shares(&self, x: &[f64], y: &[f64]) -> Vec<f64> {
+        let (a, b) = (self.place(x), self.place(y));
+        let terms: Vec<f64> = a.coords.iter().zip(&b.coords).map(|(u, v)| (u - v) * (u - v)).collect();
+        let total: f64 = terms.iter().sum();
+        terms.iter().map(|t| if total > 0.0 { t / total } else { 0.0 }).collect()
+    }
+}
+
+/// One metric for both estimands, or one for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MetricChoice {
+    /// Cure weights for the cure effect, time weights for the time effect.
+    #[default]
+    Separate,
+    /// The mean of the two weight vectors for both.
+    Combined,
+}
+
+impl MetricChoice {
+    /// The word used in flags and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            MetricChoice::Separate => "separate",
+            MetricChoice::Combined => "combined",
+        }
+    }
+}
+
+/// The metric of each estimand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metrics {
+    /// For the cure effect.
+    pub cure: Metric,
+    /// For the time effect.
+    pub time: Metric,
+}
+
+impl Metrics {
+    /// The paper's metrics: absolute coefficients averaged over the arms,
+    /// `w = (|β₁| + |β₀|) / 2` for cure and `(|λ₁| + |λ₀|) / 2` for time. Combined: their mean.
+    /// The models were fitted on covariates scaled by `scaling`.
+    pub fn learn(models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
+        let mean_abs = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
+        let cure = mean_abs(&models[0].cure.coefficients, &models[1].cure.coefficients);
+        let time = mean_abs(&models[0].latency.coefficients, &models[1].latency.coefficients);
+        let (cure, time) = match choice {
+            MetricChoice::Separate => (cure, time),
+            MetricChoice::Combined => {
+                let both = mean_abs(&cure, &time);
+                (both.clone(), both)
+            }
+        };
+        Metrics {
+            cure: Metric { weights: cure, scaling: scaling.clone() },
+            time: Metric { weights: time, scaling: scaling.clone() },
+        }
+    }
+}

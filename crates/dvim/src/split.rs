@@ -1,0 +1,136 @@
+//! The honest split: some units train the models, the others are estimated.
+//!
+//! The two sets are different types. [`TrainingSet`] is the only thing a cure model can be fitted
+//! on, so that the outcome of an estimation unit cannot reach a model or a metric.
+//!
+//! A unit's place is decided by its id and the seed alone: in each arm the units with the smallest
+//! SipHash-2-4 of their id, keyed with the seed, form the training set. The order of rows plays no
+//! part, and adding or dropping a unit moves at most a few others.
+
+use crate::cohort::{Arm, Cohort};
+use siphasher::sip::SipHasher24;
+use std::hash::Hasher;
+
+/// Which units train and which are estimated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split<'a> {
+    cohort: &'a Cohort,
+    is_training: Vec<bool>,
+}
+
+/// Units whose outcomes may be learned from.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainingSet<'a>(&'a Split<'a>);
+
+/// Units to be estimated, and to be matched with.
+#[derive(Clone, Copy, Debug)]
+pub struct EstimationSet<'a>(&'a Split<'a>);
+
+/// Outcomes and covariates of one arm of the training set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrainingArm {
+    /// Times, horizon applied.
+    pub time: Vec<f64>,
+    /// Events before the horizon.
+    pub event: Vec<bool>,
+    /// Covariates, row-major, as recorded.
+    pub covariates: Vec<f64>,
+}
+
+impl<'a> Split<'a> {
+    /// Splits each arm by the hashes of its ids. `train_fraction` is strictly between 0 and 1; each
+    /// set keeps at least one unit of each arm that has two.
+    pub fn honest(cohort: &'a Cohort, train_fraction: f64, seed: u64) -> Split<'a> {
+        let mut is_training = vec![false; cohort.n_units()];
+        for arm in Arm::BOTH {
+            let mut keyed: Vec<(u64, u32)> = cohort
+                .units_of(arm)
+                .into_iter()
+                .map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i))
+                .collect();
+            let n_train = training_size(keyed.len(), train_fraction);
+            keyed.sort_unstable();
+            for (_, i) in &keyed[..n_train] {
+                is_training[*i as usize] = true;
+            }
+        }
+        Split { cohort, is_training }
+    }
+
+    /// A split that was made before, for a saved run.
+    pub fn restored(cohort: &'a Cohort, is_training: Vec<bool>) -> Split<'a> {
+        assert_eq!(is_training.len(), cohort.n_units(), "one mark for each unit");
+        Split { cohort, is_training }
+    }
+
+    /// Whether each unit trains.
+    pub fn is_training(&self) -> &[bool] {
+        &self.is_training
+    }
+
+    /// The units that train.
+    pub fn training(&'a self) -> TrainingSet<'a> {
+        TrainingSet(self)
+    }
+
+    /// The units that are estimated.
+    pub fn estimation(&'a self) -> EstimationSet<'a> {
+        EstimationSet(self)
+    }
+
+    fn units(&self, arm: Option<Arm>, training: bool) -> Vec<u32> {
+        (0..self.cohort.n_units())
+            .filter(|&i| self.is_training[i] == training && arm.is_none_or(|z| self.cohort.arm(i) == z))
+            .map(|i| i as u32)
+            .collect()
+    }
+}
+
+/// Number of training units among `n` of an arm.
+pub(crate) fn training_size(n: usize, train_fraction: f64) -> usize {
+    let wanted = (n as f64 * train_fraction).round() as usize;
+    if n < 2 { n } else { wanted.clamp(1, n - 1) }
+}
+
+fn hash_id(seed: u64, id: &str) -> u64 {
+    let mut hasher = SipHasher24::new_with_keys(seed, 0x6476_696d_7370_6c69); // "dvimspli"
+    hasher.write(id.as_bytes());
+    hasher.finish()
+}
+
+impl TrainingSet<'_> {
+    /// Outcomes and covariates of one arm.
+    pub fn arm(&self, arm: Arm) -> TrainingArm {
+        let cohort = self.0.cohort;
+        let units = self.0.units(Some(arm), true);
+        let mut out = TrainingArm { time: Vec::new(), event: Vec::new(), covariates: Vec::new() };
+        for i in units.into_iter().map(|i| i as usize) {
+            out.time.push(cohort.time(i));
+            out.event.push(cohort.event(i));
+            out.covariates.extend_from_slice(cohort.covariates(i));
+        }
+        out
+    }
+
+    /// The cohort it is part of: for covariates, arms and names.
+    pub fn cohort(&self) -> &Cohort {
+        self.0.cohort
+    }
+}
+
+impl EstimationSet<'_> {
+    /// Positions in the cohort of the units to be estimated, ascending.
+    pub fn units(&self) -> Vec<u32> {
+        self.0.units(None, false)
+    }
+
+    /// Positions in the cohort of the units of one arm, ascending.
+    pub fn units_of(&self, arm: Arm) -> Vec<u32> {
+        self.0.units(Some(arm), false)
+    }
+
+    /// The cohort it is part of.
+    pub fn cohort(&self) -> &Cohort {
+        self.0.cohort
+    }
+}
