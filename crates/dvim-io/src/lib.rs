@@ -1,1 +1,3 @@
 //! Tables in, runs out: the only crate that touches files.
+
+pub mod read;

@@ -1,0 +1,180 @@
+//! Opening a file, knowing it by its first bytes, and taking its digest while it is read.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+
+use super::{ReadError, ReadErrorKind};
+
+/// What the first bytes say that a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing known: text.
+    Text,
+    /// Text under gzip.
+    Gzip,
+    /// Apache Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
+}
+
+/// An open file.
+pub(super) struct Opened {
+    /// Its bytes, decompressed.
+    pub source: Source,
+    /// What it is.
+    pub content: Content,
+    /// Its size, if it is a regular file: only such a file can be read again.
+    pub size: Option<u64>,
+}
+
+/// Bytes of a file with their digest.
+struct Hashed {
+    inner: io::Chain<io::Cursor<Vec<u8>>, Box<dyn Read + Send>>,
+    hasher: Sha256,
+    n_bytes: u64,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.hasher.update(&buffer[..n]);
+        self.n_bytes += n as u64;
+        Ok(n)
+    }
+}
+
+/// The text of a file, whether it is compressed or not.
+pub(super) struct Source(Stream);
+
+enum Stream {
+    Plain(Hashed),
+    Gzip(Box<MultiGzDecoder<io::BufReader<Hashed>>>),
+}
+
+impl Read for Source {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Stream::Plain(hashed) => hashed.read(buffer),
+            Stream::Gzip(decoder) => decoder.read(buffer),
+        }
+    }
+}
+
+impl Source {
+    fn hashed(&self) -> &Hashed {
+        match &self.0 {
+            Stream::Plain(hashed) => hashed,
+            Stream::Gzip(decoder) => decoder.get_ref().get_ref(),
+        }
+    }
+
+    /// Bytes of the file that were read so far.
+    pub fn n_bytes(&self) -> u64 {
+        self.hashed().n_bytes
+    }
+
+    /// SHA-256 of the bytes of the file that were read so far.
+    pub fn sha256(&self) -> String {
+        let digest = self.hashed().hasher.clone().finalize();
+        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// How a failure to read is told: of the file, or of the compressed data.
+    pub fn failure(&self, error: &io::Error) -> ReadErrorKind {
+        let of_decoder = matches!(
+            error.kind(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
+        );
+        match &self.0 {
+            Stream::Gzip(_) if of_decoder => ReadErrorKind::Gzip { reason: error.to_string() },
+            _ => ReadErrorKind::Io { reason: error.to_string() },
+        }
+    }
+}
+
+/// Opens a file, or standard input for `-`, and refuses what is known not to be a table.
+pub(super) fn open(path: &Path) -> Result<Opened, ReadError> {
+    let refuse = |kind| ReadError { path: path.to_path_buf(), row: None, line: None, column: None, kind };
+    let failed = |error: io::Error| {
+        refuse(match error.kind() {
+            io::ErrorKind::NotFound => ReadErrorKind::NoFile,
+            io::ErrorKind::IsADirectory => ReadErrorKind::Directory,
+            _ => ReadErrorKind::Io { reason: error.to_string() },
+        })
+    };
+    let (mut file, size): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new("-") {
+        (Box::new(io::stdin()), None)
+    } else {
+        let file = File::open(path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if metadata.is_dir() {
+            return Err(refuse(ReadErrorKind::Directory));
+        }
+        (Box::new(file), metadata.is_file().then_some(metadata.len()))
+    };
+    let mut first = Vec::new();
+    file.by_ref().take(64).read_to_end(&mut first).map_err(failed)?;
+    let content = recognise(&first).map_err(refuse)?;
+    let hashed = Hashed { inner: io::Cursor::new(first).chain(file), hasher: Sha256::new(), n_bytes: 0 };
+    let stream = match content {
+        Content::Gzip => Stream::Gzip(Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(64 << 10, hashed)))),
+        _ => Stream::Plain(hashed),
+    };
+    Ok(Opened { source: Source(stream), content, size })
+}
+
+/// What a file is by its first bytes; an error if it cannot be a table that we read.
+pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
+    const EXPORT: &str = "export it as CSV from the program that wrote it";
+    let known: &[(&[u8], &'static str, &'static str)] = &[
+        (
+            b"PK\x03\x04",
+            "an Excel workbook or another zip archive",
+            "save the sheet as CSV UTF-8, or unpack the archive",
+        ),
+        (b"\xD0\xCF\x11\xE0", "an Excel workbook of the old kind (.xls)", "save the sheet as CSV UTF-8"),
+        (b"\x28\xB5\x2F\xFD", "compressed with zstd", "unpack it first: `zstd -d`"),
+        (b"BZh", "compressed with bzip2", "unpack it first: `bunzip2`"),
+        (
+            b"\xFD7zXZ\0",
+            "compressed with xz, as are some R data files",
+            "unpack it first, or write the table with `write.csv`",
+        ),
+        (b"RDX", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
+        (b"RDA", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
+        (b"X\n\0\0", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
+        (b"ARROW1", "an Arrow or Feather file", "write it as CSV or Parquet"),
+        (b"<stata_dta>", "a Stata data file", "export it with `export delimited`"),
+        (b"$FL2", "an SPSS data file", EXPORT),
+        (b"$FL3", "an SPSS data file", EXPORT),
+        (b"\0\0\0\0\0\0\0\0\0\0\0\0\xC2\xEA\x81\x60", "a SAS data file", "export it with `proc export dbms=csv`"),
+        (b"HEADER RECORD*******", "a SAS transport file", "export it with `proc export dbms=csv`"),
+        (b"SQLite format 3\0", "an SQLite database", "export the table as CSV"),
+        (b"\x89HDF", "an HDF5 file", EXPORT),
+        (b"%PDF", "a PDF document", "a table is needed as CSV"),
+        (b"<!DOCTYPE", "a web page", "download the table itself, not the page that shows it"),
+        (b"<html", "a web page", "download the table itself, not the page that shows it"),
+        (b"\xFF\xFE", "text in UTF-16", "save it as UTF-8 (in Excel: `CSV UTF-8`)"),
+        (b"\xFE\xFF", "text in UTF-16", "save it as UTF-8 (in Excel: `CSV UTF-8`)"),
+    ];
+    if first.starts_with(b"PAR1") {
+        #[cfg(feature = "parquet")]
+        return Ok(Content::Parquet);
+        #[cfg(not(feature = "parquet"))]
+        return Err(ReadErrorKind::Binary {
+            what: "a Parquet file, which this build does not read",
+            remedy: "build with the feature `parquet`, or write it as CSV",
+        });
+    }
+    if first.starts_with(b"\x1F\x8B") {
+        return Ok(Content::Gzip);
+    }
+    match known.iter().find(|(magic, ..)| first.starts_with(magic)) {
+        Some(&(_, what, remedy)) => Err(ReadErrorKind::Binary { what, remedy }),
+        None => Ok(Content::Text),
+    }
+}
