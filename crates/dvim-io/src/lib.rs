@@ -1,3 +1,5 @@
 //! Tables in, runs out: the only crate that touches files.
 
+pub mod atomic;
 pub mod read;
+pub mod run;

@@ -1,1 +1,5 @@
-//! What was found, as text, tables and plots. No statistic is computed here and no file is touched.
+//! What was found, as records, text, tables and plots. No statistic is computed here and no file is touched.
+
+pub mod record;
+pub mod tables;
+pub mod text;

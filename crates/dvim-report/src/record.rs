@@ -3,7 +3,7 @@
 
 use dvim::analysis::{Analysis, Average, Fit, Options};
 use dvim::cohort::{Arm, Cohort};
-use dvim::cure::{Certificate, CureModel, Part};
+use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use serde::{Deserialize, Serialize};
@@ -318,6 +318,468 @@ impl MetricsRecord {
         Metrics {
             cure: Metric { weights: self.cure_weights.clone(), scaling: scaling.clone() },
             time: Metric { weights: self.time_weights.clone(), scaling },
+        }
+    }
+}
+
+/// One part of a cure model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// Intercept.
+    pub intercept: f64,
+    /// Its standard error.
+    pub intercept_se: Option<f64>,
+    /// Coefficients, in the order of the covariates.
+    pub coefficients: Vec<f64>,
+    /// Their standard errors.
+    pub standard_errors: Option<Vec<f64>>,
+}
+
+impl From<&Part> for PartRecord {
+    fn from(p: &Part) -> PartRecord {
+        PartRecord {
+            intercept: p.intercept,
+            intercept_se: p.intercept_se,
+            coefficients: p.coefficients.clone(),
+            standard_errors: p.standard_errors.clone(),
+        }
+    }
+}
+
+impl PartRecord {
+    fn part(self) -> Part {
+        Part {
+            intercept: self.intercept,
+            coefficients: self.coefficients,
+            intercept_se: self.intercept_se,
+            standard_errors: self.standard_errors,
+        }
+    }
+}
+
+/// The penalty of a penalised fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PenaltyRecord {
+    /// Ridge on the cure coefficients.
+    pub cure_ridge: f64,
+    /// Ridge on the latency coefficients.
+    pub latency_ridge: f64,
+    /// Strength of the remedy that made the fit finite; `null` where the penalty was asked for.
+    pub remedy: Option<f64>,
+    /// The penalised log-likelihood.
+    pub objective: f64,
+}
+
+/// What the reader of a fit must know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelFlagRecord {
+    /// Stable name.
+    pub code: String,
+    /// In words.
+    pub meaning: String,
+    /// Its numbers: a column, or counts.
+    pub numbers: Vec<usize>,
+}
+
+impl From<&cure::Flag> for ModelFlagRecord {
+    fn from(flag: &cure::Flag) -> ModelFlagRecord {
+        use cure::Flag;
+        let (code, numbers) = match *flag {
+            Flag::NoneCured => ("none_cured", vec![]),
+            Flag::NoneReachedHorizon => ("none_reached_horizon", vec![]),
+            Flag::CureShareDiverges => ("cure_share_diverges", vec![]),
+            Flag::Separation => ("separation", vec![]),
+            Flag::LatencyDiverges => ("latency_diverges", vec![]),
+            Flag::TimesPredicted => ("times_predicted", vec![]),
+            Flag::FewEvents { n_events, n_parameters } => ("few_events", vec![n_events, n_parameters]),
+            Flag::ConstantCovariate { column } => ("constant_covariate", vec![column]),
+            Flag::CollinearCovariate { column } => ("collinear_covariate", vec![column]),
+            Flag::HigherAtInfinity => ("higher_at_infinity", vec![]),
+            Flag::SeveralMaxima => ("several_maxima", vec![]),
+            Flag::EventAtZero { n_units } => ("event_at_zero", vec![n_units]),
+            _ => ("not_certified", vec![]),
+        };
+        ModelFlagRecord { code: code.into(), meaning: flag.to_string(), numbers }
+    }
+}
+
+impl ModelFlagRecord {
+    fn flag(&self) -> cure::Flag {
+        use cure::Flag;
+        match (self.code.as_str(), self.numbers.as_slice()) {
+            ("none_cured", _) => Flag::NoneCured,
+            ("none_reached_horizon", _) => Flag::NoneReachedHorizon,
+            ("cure_share_diverges", _) => Flag::CureShareDiverges,
+            ("separation", _) => Flag::Separation,
+            ("latency_diverges", _) => Flag::LatencyDiverges,
+            ("times_predicted", _) => Flag::TimesPredicted,
+            ("few_events", &[n_events, n_parameters]) => Flag::FewEvents { n_events, n_parameters },
+            ("constant_covariate", &[column]) => Flag::ConstantCovariate { column },
+            ("collinear_covariate", &[column]) => Flag::CollinearCovariate { column },
+            ("higher_at_infinity", _) => Flag::HigherAtInfinity,
+            ("several_maxima", _) => Flag::SeveralMaxima,
+            ("event_at_zero", &[n_units]) => Flag::EventAtZero { n_units },
+            _ => Flag::NotCertified,
+        }
+    }
+}
+
+/// Whether to believe a fit, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CertificateRecord {
+    /// Whether the optimum is certified.
+    pub converged: bool,
+    /// Why the climb ended.
+    pub stop_reason: String,
+    /// Steps.
+    pub iterations: usize,
+    /// Evaluations of the likelihood.
+    pub evaluations: usize,
+    /// Distance to the optimum in standard errors; `null` where it is infinite.
+    pub gradient_norm: Option<f64>,
+    /// Smallest eigenvalue of the information matrix in the internal scale; `null` where it is not finite.
+    pub smallest_eigenvalue: Option<f64>,
+    /// The penalty; `null` for a maximum likelihood estimate.
+    pub penalty: Option<PenaltyRecord>,
+    /// What the reader must know; empty for an ordinary fit.
+    pub flags: Vec<ModelFlagRecord>,
+}
+
+const STOP_REASONS: [StopReason; 5] = [
+    StopReason::Maximum,
+    StopReason::PenalisedMaximum,
+    StopReason::Diverged,
+    StopReason::Stalled,
+    StopReason::IterationLimit,
+];
+
+impl From<&Certificate> for CertificateRecord {
+    fn from(c: &Certificate) -> CertificateRecord {
+        CertificateRecord {
+            converged: c.converged,
+            stop_reason: c.stop_reason.to_string(),
+            iterations: c.iterations,
+            evaluations: c.evaluations,
+            gradient_norm: Some(c.gradient_norm).filter(|g| g.is_finite()),
+            smallest_eigenvalue: Some(c.smallest_eigenvalue).filter(|e| e.is_finite()),
+            penalty: c.penalty.as_ref().map(|p| PenaltyRecord {
+                cure_ridge: p.cure_ridge,
+                latency_ridge: p.latency_ridge,
+                remedy: p.remedy,
+                objective: p.objective,
+            }),
+            flags: c.flags.iter().map(ModelFlagRecord::from).collect(),
+        }
+    }
+}
+
+impl CertificateRecord {
+    fn certificate(self) -> Result<Certificate, String> {
+        let reason = STOP_REASONS.into_iter().find(|r| r.to_string() == self.stop_reason);
+        Ok(Certificate {
+            converged: self.converged,
+            stop_reason: reason.ok_or_else(|| format!("unknown stop reason `{}`", self.stop_reason))?,
+            iterations: self.iterations,
+            evaluations: self.evaluations,
+            gradient_norm: self.gradient_norm.unwrap_or(f64::INFINITY),
+            smallest_eigenvalue: self.smallest_eigenvalue.unwrap_or(f64::NEG_INFINITY),
+            penalty: self.penalty.map(|p| Penalty {
+                cure_ridge: p.cure_ridge,
+                latency_ridge: p.latency_ridge,
+                remedy: p.remedy,
+                objective: p.objective,
+            }),
+            flags: self.flags.iter().map(ModelFlagRecord::flag).collect(),
+        })
+    }
+}
+
+/// A cure model. Its covariance is kept in `run.dvim`, not here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelRecord {
+    /// Logit of P(cure).
+    pub cure: PartRecord,
+    /// Location of the log event time of the uncured.
+    pub latency: PartRecord,
+    /// ln σ.
+    pub log_sigma: f64,
+    /// Its standard error.
+    pub log_sigma_se: Option<f64>,
+    /// Log-likelihood, without any penalty.
+    pub log_likelihood: f64,
+    /// Units of the training set.
+    pub n_units: usize,
+    /// Events among them.
+    pub n_events: usize,
+    /// Censored before the horizon.
+    pub n_censored: usize,
+    /// Event-free at the horizon.
+    pub n_reached_horizon: usize,
+    /// Whether to believe it.
+    pub certificate: CertificateRecord,
+    /// Means of the covariates in the training set, from which predictions start.
+    pub center: Vec<f64>,
+    /// Logit of cure there.
+    pub cure_at_center: f64,
+    /// Location of the latency there.
+    pub latency_at_center: f64,
+}
+
+impl From<&CureModel> for ModelRecord {
+    fn from(m: &CureModel) -> ModelRecord {
+        ModelRecord {
+            cure: (&m.cure).into(),
+            latency: (&m.latency).into(),
+            log_sigma: m.log_sigma,
+            log_sigma_se: m.log_sigma_se,
+            log_likelihood: m.log_likelihood,
+            n_units: m.n_units,
+            n_events: m.n_events,
+            n_censored: m.n_censored,
+            n_reached_horizon: m.n_reached_horizon,
+            certificate: (&m.certificate).into(),
+            center: m.center.clone(),
+            cure_at_center: m.cure_at_center,
+            latency_at_center: m.latency_at_center,
+        }
+    }
+}
+
+impl ModelRecord {
+    /// The model it records, with the covariance that was kept beside it.
+    pub fn model(self, covariance: Option<Vec<f64>>, horizon: f64) -> Result<CureModel, String> {
+        Ok(CureModel {
+            cure: self.cure.part(),
+            latency: self.latency.part(),
+            log_sigma: self.log_sigma,
+            log_sigma_se: self.log_sigma_se,
+            covariance,
+            log_likelihood: self.log_likelihood,
+            horizon,
+            n_units: self.n_units,
+            n_events: self.n_events,
+            n_censored: self.n_censored,
+            n_reached_horizon: self.n_reached_horizon,
+            certificate: self.certificate.certificate()?,
+            center: self.center,
+            cure_at_center: self.cure_at_center,
+            latency_at_center: self.latency_at_center,
+        })
+    }
+}
+
+/// An estimate with its standard error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EstimateRecord {
+    /// The estimate.
+    pub estimate: f64,
+    /// Its standard error; `null` where it is undefined.
+    pub se: Option<f64>,
+}
+
+impl From<dvim::survival::Estimate> for EstimateRecord {
+    fn from(e: dvim::survival::Estimate) -> EstimateRecord {
+        EstimateRecord { estimate: e.value, se: e.se }
+    }
+}
+
+/// One column, as `check` read it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColumnRecord {
+    name: String,
+    role: String,
+    kind: String,
+    n_missing: usize,
+    min: Option<f64>,
+    mean: Option<f64>,
+    max: Option<f64>,
+    n_levels: usize,
+    levels: BTreeMap<String, usize>,
+}
+
+/// One arm, as `check` sees it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmRecord {
+    label: String,
+    n_units: usize,
+    n_events: usize,
+    n_censored: usize,
+    n_at_risk: usize,
+    median_follow_up: Option<f64>,
+    last_time: f64,
+    carried_forward: bool,
+    cure_probability: EstimateRecord,
+    restricted_mean: EstimateRecord,
+    mean_event_time: Option<EstimateRecord>,
+}
+
+/// What `check --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OverviewRecord {
+    schema: String,
+    version: String,
+    file: String,
+    sha256: String,
+    n_rows: usize,
+    horizon: Option<f64>,
+    columns: Vec<ColumnRecord>,
+    arms: Option<ByArm<ArmRecord>>,
+    problems: Vec<ProblemRecord>,
+    refused: bool,
+}
+
+impl OverviewRecord {
+    /// The record of an overview.
+    pub fn of(o: &dvim::overview::Overview, file: String, sha256: String) -> OverviewRecord {
+        let columns = o.columns.iter().map(|c| ColumnRecord {
+            name: c.name.clone(),
+            role: c.role.into(),
+            kind: c.kind.into(),
+            n_missing: c.n_missing,
+            min: c.range.map(|r| r[0]),
+            mean: c.range.map(|r| r[1]),
+            max: c.range.map(|r| r[2]),
+            n_levels: c.n_levels,
+            levels: c.levels.iter().cloned().collect(),
+        });
+        let arm = |a: &dvim::overview::ArmOverview| ArmRecord {
+            label: a.label.clone(),
+            n_units: a.n_units,
+            n_events: a.n_events,
+            n_censored: a.n_censored,
+            n_at_risk: a.n_at_risk,
+            median_follow_up: a.median_follow_up,
+            last_time: a.last_time,
+            carried_forward: a.carried_forward,
+            cure_probability: a.survival.into(),
+            restricted_mean: a.restricted_mean.into(),
+            mean_event_time: a.mean_event_time.map(EstimateRecord::from),
+        };
+        OverviewRecord {
+            schema: "dvim.check/1".into(),
+            version: VERSION.into(),
+            file,
+            sha256,
+            n_rows: o.n_rows,
+            horizon: Some(o.horizon).filter(|h| h.is_finite()),
+            columns: columns.collect(),
+            arms: o.arms.as_ref().map(|arms| ByArm::map(|z| arm(&arms[z.index()]))),
+            problems: o.problems.iter().map(ProblemRecord::from).collect(),
+            refused: o.problems.iter().any(|p| p.severity == Severity::Error),
+        }
+    }
+}
+
+/// A member of a match group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MemberRecord {
+    id: String,
+    distance: f64,
+    time: f64,
+    event: bool,
+    covariates: BTreeMap<String, f64>,
+    /// Share of each covariate in the squared distance.
+    shares: BTreeMap<String, f64>,
+}
+
+/// One step of a Kaplan–Meier curve.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepRecord {
+    time: f64,
+    n_at_risk: usize,
+    n_events: usize,
+    n_censored: usize,
+    survival: f64,
+}
+
+/// One match group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GroupRecord {
+    cure_probability: f64,
+    mean_event_time: Option<f64>,
+    restricted_mean: f64,
+    n_at_risk: usize,
+    carried_forward: bool,
+    diameter: f64,
+    members: Vec<MemberRecord>,
+    curve: Vec<StepRecord>,
+}
+
+/// What `match --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MatchRecord {
+    schema: String,
+    version: String,
+    id: String,
+    treatment: String,
+    time: f64,
+    event: bool,
+    horizon: f64,
+    cure_effect: f64,
+    time_effect: Option<f64>,
+    covariates: BTreeMap<String, f64>,
+    /// Groups matched for cure.
+    cure: ByArm<GroupRecord>,
+    /// Groups matched for time.
+    time_groups: ByArm<GroupRecord>,
+}
+
+impl MatchRecord {
+    /// The record of one unit's groups.
+    pub fn of(cohort: &Cohort, unit: usize, groups: &dvim::analysis::UnitGroups) -> MatchRecord {
+        let named = |values: &[f64]| cohort.names().iter().cloned().zip(values.iter().copied()).collect::<BTreeMap<_, _>>();
+        let horizon = cohort.horizon();
+        let group = |g: &dvim::analysis::MatchGroup| {
+            let s = g.curve.summary(horizon);
+            GroupRecord {
+                cure_probability: s.survival,
+                mean_event_time: s.mean_event_time(),
+                restricted_mean: s.restricted_mean(horizon),
+                n_at_risk: s.n_at_risk,
+                carried_forward: s.carried_forward(),
+                diameter: g.distance.last().copied().unwrap_or(0.0),
+                members: (0..g.units.len())
+                    .map(|m| {
+                        let i = g.units[m] as usize;
+                        MemberRecord {
+                            id: cohort.ids().text(i).into_owned(),
+                            distance: g.distance[m],
+                            time: cohort.time(i),
+                            event: cohort.event(i),
+                            covariates: named(cohort.covariates(i)),
+                            shares: named(&g.shares[m]),
+                        }
+                    })
+                    .collect(),
+                curve: g
+                    .curve
+                    .steps()
+                    .iter()
+                    .map(|s| StepRecord {
+                        time: s.time,
+                        n_at_risk: s.n_at_risk,
+                        n_events: s.n_events,
+                        n_censored: s.n_censored,
+                        survival: s.survival,
+                    })
+                    .collect(),
+            }
+        };
+        let cure = ByArm::map(|z| group(&groups.cure[z.index()]));
+        let time_groups = ByArm::map(|z| group(&groups.time[z.index()]));
+        MatchRecord {
+            schema: "dvim.match/1".into(),
+            version: VERSION.into(),
+            id: cohort.ids().text(unit).into_owned(),
+            treatment: cohort.label(cohort.arm(unit)).into(),
+            time: cohort.time(unit),
+            event: cohort.event(unit),
+            horizon,
+            cure_effect: cure.treated.cure_probability - cure.control.cure_probability,
+            time_effect: time_groups.treated.mean_event_time.zip(time_groups.control.mean_event_time).map(|(t, c)| t - c),
+            covariates: named(cohort.covariates(unit)),
+            cure,
+            time_groups,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
-use dvim::cohort::Arm;
+use crate::record::{ModelFlagRecord, ModelRecord, Summary};
+use dvim::analysis::{Analysis, Fit, UnitGroups};
+use dvim::cohort::{Arm, Cohort};
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::survival::Estimate;
 use std::fmt::Write;
@@ -172,3 +174,222 @@ pub fn clip(text: &str, most: usize) -> String {
 
 /// "treated" first: the order in which a reader expects the arms.
 pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
+
+/// What `fit` says at its end: something a person can read aloud.
+pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
+    let mut out = String::new();
+    let (t, c) = (&s.counts.treated, &s.counts.control);
+    let _ = writeln!(
+        out,
+        "{} patients ({} treated, {} control), {} events before the horizon {}.",
+        grouped(t.n_units + c.n_units),
+        grouped(t.n_units),
+        grouped(c.n_units),
+        grouped(t.n_events + c.n_events),
+        short(s.horizon)
+    );
+    let _ = writeln!(
+        out,
+        "{} trained the two cure models; {} were estimated from groups of {} in each arm.\n",
+        grouped(t.n_training + c.n_training),
+        grouped(analysis.units.len()),
+        s.options.group_size
+    );
+    out.push_str(&average_sentence(s));
+    let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
+    for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)] {
+        let cell = |population: &str| {
+            s.average(estimand, population).and_then(|a| a.estimate).map_or("undefined".into(), |v| signed(scale * v))
+        };
+        grid.row([name.to_string(), cell("all"), cell("treated"), cell("control")]);
+    }
+    let _ = write!(out, "\nMean over estimated patients\n{}", grid.render());
+
+    out.push_str("\nHow the effects vary between patients\n");
+    let cure: Vec<f64> = analysis.effects.iter().map(|e| 100.0 * e.cure()).collect();
+    let time: Vec<f64> = analysis.effects.iter().filter_map(|e| e.time()).collect();
+    let mut grid = Grid::new(1, &["", "5 %", "median", "95 %", "distribution from 1 % to 99 %"]);
+    for (name, values) in [("cure effect, points", cure), ("time effect", time)] {
+        let q = quantiles(values, &[0.01, 0.05, 0.5, 0.95, 0.99]);
+        if let Some((q, sorted)) = q {
+            grid.row([name.to_string(), signed(q[1]), signed(q[2]), signed(q[3]), sparkline(&sorted, q[0], q[4])]);
+        }
+    }
+    out.push_str(&grid.render());
+
+    out.push_str("\nWhat the metrics weigh most\n");
+    for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)] {
+        let _ = writeln!(out, "  {name}: {}", top_weights(cohort.names(), weights, 6));
+    }
+
+    let mut worries = Vec::new();
+    for arm in READING_ORDER {
+        let certificate = &analysis.fit.models[arm.index()].certificate;
+        if !certificate.converged || certificate.penalty.is_some() || !certificate.flags.is_empty() {
+            let mut text = format!("the cure model of the {} arm ended at {}", arm.name(), certificate.stop_reason);
+            for flag in &s_model(s, arm).certificate.flags {
+                let _ = write!(text, "; {}", named_flag(flag, cohort.names()));
+            }
+            worries.push(text);
+        }
+    }
+    for (flag, n) in analysis.flag_counts().into_iter().filter(|(_, n)| *n > 0) {
+        worries.push(format!("{} of {} patients: {}", grouped(n), grouped(analysis.units.len()), flag.meaning()));
+    }
+    if !worries.is_empty() {
+        out.push_str("\nWhat to keep in mind\n");
+        worries.iter().for_each(|w| {
+            let _ = writeln!(out, "  - {w}");
+        });
+    }
+    out
+}
+
+fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {
+    match arm {
+        Arm::Treated => &s.models.treated,
+        Arm::Control => &s.models.control,
+    }
+}
+
+/// A model's flag with the covariate's name instead of its number.
+fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
+    match (flag.code.as_str(), flag.numbers.as_slice()) {
+        ("constant_covariate" | "collinear_covariate", &[j]) if j < names.len() => {
+            flag.meaning.replacen(&format!("covariate {j} "), &format!("covariate `{}` ", names[j]), 1)
+        }
+        _ => flag.meaning.clone(),
+    }
+}
+
+fn average_sentence(s: &Summary) -> String {
+    let value = |estimand: &str| s.average(estimand, "all").and_then(|a| a.estimate);
+    let cure = match value("cure_effect") {
+        Some(v) if v >= 0.0 => format!("treatment cures {:.1} more of 100 patients", 100.0 * v),
+        Some(v) => format!("treatment cures {:.1} fewer of 100 patients", -100.0 * v),
+        None => "the cure effect is undefined".into(),
+    };
+    let time = match value("time_effect") {
+        Some(v) if v >= 0.0 => format!("among those with an event it comes {} later", short(v)),
+        Some(v) => format!("among those with an event it comes {} sooner", short(-v)),
+        None => "the time effect is undefined".into(),
+    };
+    format!("On average {cure}; {time} (in the unit of time).\n")
+}
+
+/// The largest weights, as `name weight`.
+fn top_weights(names: &[String], weights: &[f64], most: usize) -> String {
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    let shown: Vec<String> = order.iter().take(most).map(|&j| format!("{} {:.2}", clip(&names[j], 24), weights[j])).collect();
+    shown.join(", ")
+}
+
+/// A number with its sign and about four significant digits.
+pub fn signed(x: f64) -> String {
+    if x < 0.0 { format!("−{}", short(-x)) } else { format!("+{}", short(x)) }
+}
+
+fn quantiles(mut values: Vec<f64>, at: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_by(f64::total_cmp);
+    let q = at.iter().map(|p| values[((values.len() - 1) as f64 * p).round() as usize]).collect();
+    Some((q, values))
+}
+
+/// A histogram of one line.
+fn sparkline(sorted: &[f64], low: f64, high: f64) -> String {
+    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const BINS: usize = 24;
+    if high <= low {
+        return "all alike".into();
+    }
+    let mut bins = [0usize; BINS];
+    for &v in sorted.iter().filter(|v| (low..=high).contains(v)) {
+        bins[(((v - low) / (high - low) * BINS as f64) as usize).min(BINS - 1)] += 1;
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1);
+    bins.iter().map(|&b| LEVELS[(b * 8).div_ceil(most)]).collect()
+}
+
+/// The match groups of one unit, patient by patient.
+pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups, all: bool) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "Patient {}: {} arm (`{}`), time {}, {}",
+        cohort.ids().text(unit),
+        cohort.arm(unit).name(),
+        cohort.label(cohort.arm(unit)),
+        short(cohort.time(unit)),
+        outcome(cohort, unit)
+    );
+    let cure = groups.cure.each_ref().map(|g| g.curve.summary(cohort.horizon()));
+    let time = groups.time.each_ref().map(|g| g.curve.summary(cohort.horizon()));
+    let [c, t] = cure;
+    let _ = writeln!(
+        out,
+        "Cure effect {} points: {} of the treated group and {} of the control group are event-free at {}",
+        signed(100.0 * (t.survival - c.survival)),
+        percent(t.survival),
+        percent(c.survival),
+        short(cohort.horizon())
+    );
+    let [c, t] = time.map(|s| s.mean_event_time());
+    let _ = match (t, c) {
+        (Some(t), Some(c)) => {
+            writeln!(out, "Time effect {}: mean event time {} in the treated group, {} in the control group", signed(t - c), short(t), short(c))
+        }
+        _ => writeln!(out, "Time effect undefined: a time group has no event before the horizon"),
+    };
+    for (estimand, metric, pair) in [("cure", &fit.metrics.cure, &groups.cure), ("time", &fit.metrics.time, &groups.time)] {
+        let mut order: Vec<usize> = (0..metric.weights.len()).collect();
+        order.sort_by(|&a, &b| metric.weights[b].total_cmp(&metric.weights[a]).then(a.cmp(&b)));
+        order.truncate(if all { usize::MAX } else { 6 });
+        for arm in READING_ORDER {
+            let group = &pair[arm.index()];
+            let _ = writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
+            let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
+            header.extend(order.iter().map(|&j| clip(&cohort.names()[j], 14)));
+            let header: Vec<&str> = header.iter().map(String::as_str).collect();
+            let mut grid = Grid::new(1, &header);
+            let values = |i: usize| order.iter().map(move |&j| short(cohort.covariates(i)[j])).collect::<Vec<_>>();
+            let mut own = vec![format!("→ {}", cohort.ids().text(unit)), "".into(), "".into(), "this patient".into()];
+            own.extend(values(unit));
+            grid.row(own);
+            for (m, &i) in group.units.iter().enumerate() {
+                let i = i as usize;
+                let mut row = vec![cohort.ids().text(i).into_owned(), short(group.distance[m]), short(cohort.time(i)), outcome(cohort, i).into()];
+                row.extend(values(i));
+                grid.row(row);
+            }
+            let n = group.shares.len().max(1) as f64;
+            let mut share = vec!["share of distance".to_string(), "".into(), "".into(), "".into()];
+            share.extend(order.iter().map(|&j| percent(group.shares.iter().map(|s| s[j]).sum::<f64>() / n)));
+            grid.row(share);
+            out.push_str(&grid.render());
+            if order.len() < metric.weights.len() {
+                let _ = writeln!(out, "  ({} covariates of smaller weight are left out; --all shows them)", metric.weights.len() - order.len());
+            }
+            let _ = writeln!(out, "\n  Kaplan–Meier of this group");
+            let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
+            for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
+                grid.row([short(s.time), s.n_at_risk.to_string(), s.n_events.to_string(), s.n_censored.to_string(), format!("{:.4}", s.survival)]);
+            }
+            out.push_str(&grid.render());
+        }
+    }
+    out
+}
+
+fn outcome(cohort: &Cohort, unit: usize) -> &'static str {
+    if cohort.event(unit) {
+        "event"
+    } else if cohort.time(unit) >= cohort.horizon() {
+        "at horizon"
+    } else {
+        "censored"
+    }
+}

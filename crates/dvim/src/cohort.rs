@@ -235,6 +235,23 @@ impl Cohort {
         (0..self.n_units() as u32).filter(|&i| self.arm[i as usize] == arm).collect()
     }
 
+    /// The position of the unit with that id.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        let n = self.n_units();
+        match &self.ids {
+            Ids::Rows(_) => id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1),
+            Ids::Integers(v) => id.parse::<i64>().ok().and_then(|x| v.binary_search(&x).ok()),
+            Ids::Texts { .. } => {
+                let (mut low, mut high) = (0, n);
+                while low < high {
+                    let middle = (low + high) / 2;
+                    if self.ids.text(middle).as_ref() < id { low = middle + 1 } else { high = middle }
+                }
+                (low < n && self.ids.text(low) == id).then_some(low)
+            }
+        }
+    }
+
     /// The arrays of this cohort, as recorded: what a saved run keeps.
     pub fn to_units(&self) -> Units {
         Units {

@@ -5,7 +5,8 @@
 //! inversion: the same values for ever, on every platform.
 
 use crate::cohort::{Arm, Cohort, Units};
-use crate::numeric::{expit, normal_cdf, normal_quantile, truncated_lognormal_mean};
+use crate::cure::truncated_mean;
+use crate::numeric::{expit, normal_cdf, normal_quantile};
 use crate::table::Ids;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -189,7 +190,7 @@ pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Si
                 let event_time = (location + SIGMA * normal_quantile(place * below)).exp().min(horizon.next_down());
                 ArmTruth {
                     cure_probability: 1.0 - uncured,
-                    mean_event_time: truncated_lognormal_mean(location, SIGMA, horizon),
+                    mean_event_time: truncated_mean(horizon.ln(), location, SIGMA.ln()),
                     event_time: if event { event_time } else { f64::INFINITY },
                 }
             });

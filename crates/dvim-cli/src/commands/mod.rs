@@ -23,7 +23,7 @@ fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
 
 /// Reads the columns that the roles need.
 fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Result<ReadTable, Failure> {
-    let options = ReadOptions { id: roles.id.clone(), threads: threads.unwrap_or(0), ..ReadOptions::default() };
+    let options = ReadOptions { id: roles.id.clone(), default_id: Some("id".into()), threads: threads.unwrap_or(0), ..ReadOptions::default() };
     Ok(read_table(path, &options)?)
 }
 

@@ -193,8 +193,14 @@ pub(super) fn roles(
             roles[i] = Role::Text;
         }
     }
-    if let Some(id) = &options.id {
-        roles[find(id)?] = Role::Id;
+    match (&options.id, &options.default_id) {
+        (Some(id), _) => roles[find(id)?] = Role::Id,
+        (None, Some(id)) => {
+            if let Some(i) = names.iter().position(|n| n.eq_ignore_ascii_case(id)).filter(|&i| roles[i] != Role::Skip) {
+                roles[i] = Role::Id;
+            }
+        }
+        (None, None) => {}
     }
     Ok(roles)
 }

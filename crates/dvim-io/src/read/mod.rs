@@ -52,6 +52,8 @@ pub const MAX_RECORD_BYTES: usize = 64 << 20;
 pub struct ReadOptions<'a> {
     /// The column to read as identifiers, without loss. It is kept whether or not `columns` names it.
     pub id: Option<String>,
+    /// Without `id`: the column to read as identifiers if there is one of that name, in any case of letters.
+    pub default_id: Option<String>,
     /// Columns to read as text whatever they look like. Names that the table does not have are ignored.
     pub text: Vec<String>,
     /// The only columns to keep; `None` keeps all. The others are skipped without being parsed or stored.

@@ -1,0 +1,19 @@
+//! `dvim match`: the match groups of one patient.
+
+use crate::args::MatchArgs;
+use crate::{Failure, print};
+use dvim_io::run::open_run;
+use dvim_report::{record::MatchRecord, text};
+
+pub fn run(args: &MatchArgs) -> Result<(), Failure> {
+    let run = open_run(&args.run)?;
+    let unit = run.fit.estimated_unit(&run.cohort, &args.id)?;
+    let groups = run.fit.match_groups(&run.cohort, unit);
+    if args.json {
+        let record = MatchRecord::of(&run.cohort, unit, &groups);
+        let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
+        print(&(json + "\n"))
+    } else {
+        print(&text::match_groups(&run.cohort, &run.fit, unit, &groups, args.all))
+    }
+}
