@@ -1,0 +1,217 @@
+//! From the caller's units to the scale of the computation, and what can be said before any computation.
+
+use nalgebra::{Cholesky, DMatrix, DVector};
+
+use super::likelihood::{Seen, cross_product};
+use super::{ArmData, FitError, FitOptions, Flag};
+
+/// An arm in the internal scale.
+pub(super) struct Prepared {
+    pub(super) seen: Vec<Seen>,
+    /// Internal log times `(ln y - log_center)/log_scale`; `-∞` for a unit lost at time zero; zero at the horizon.
+    pub(super) u: Vec<f64>,
+    pub(super) u_horizon: f64,
+    /// Row-major: a one, then the kept covariates, centred and scaled.
+    pub(super) design: Vec<f64>,
+    /// Columns of the covariates that vary.
+    pub(super) kept: Vec<usize>,
+    /// Of every covariate; scale one for those that do not vary.
+    pub(super) center: Vec<f64>,
+    pub(super) scale: Vec<f64>,
+    /// Mean and standard deviation of the log event times.
+    pub(super) log_center: f64,
+    pub(super) log_scale: f64,
+    /// `-Σ_events (ln y + ln log_scale)`: from a density of `u` to a density of `y`.
+    pub(super) log_jacobian: f64,
+    pub(super) horizon: f64,
+    pub(super) n_events: usize,
+    pub(super) n_censored: usize,
+    pub(super) flags: Vec<Flag>,
+}
+
+impl Prepared {
+    pub(super) fn n_units(&self) -> usize {
+        self.u.len()
+    }
+
+    /// Columns of the design.
+    pub(super) fn width(&self) -> usize {
+        self.kept.len() + 1
+    }
+
+    pub(super) fn new(data: &ArmData<'_>, options: &FitOptions) -> Result<Prepared, FitError> {
+        check(data)?;
+        let n = data.time.len();
+        let p = data.n_covariates;
+        let mut flags = Vec::new();
+        let seen: Vec<Seen> = (0..n)
+            .map(|i| match (data.time[i] >= data.horizon, data.event[i]) {
+                (true, _) => Seen::Horizon,
+                (false, true) => Seen::Event,
+                (false, false) => Seen::Censored,
+            })
+            .collect();
+        let events = || (0..n).filter(|&i| seen[i] == Seen::Event);
+        let n_events = events().count();
+        let n_censored = seen.iter().filter(|&&s| s == Seen::Censored).count();
+        let smallest = events().map(|i| data.time[i]).filter(|&y| y > 0.0).fold(f64::INFINITY, f64::min);
+        if smallest == f64::INFINITY {
+            return Err(FitError::NoEvent { n_units: n });
+        }
+        let at_zero = events().filter(|&i| data.time[i] <= 0.0).count();
+        if at_zero > 0 {
+            flags.push(Flag::EventAtZero { n_units: at_zero });
+        }
+        let log_time = |i: usize| match data.time[i] {
+            y if y > 0.0 => libm::log(y),
+            _ if seen[i] == Seen::Event => libm::log(smallest) - std::f64::consts::LN_2,
+            _ => f64::NEG_INFINITY,
+        };
+        let log_center = events().map(log_time).sum::<f64>() / n_events as f64;
+        let variance = events().map(|i| (log_time(i) - log_center).powi(2)).sum::<f64>() / n_events as f64;
+        // Times that agree to nine digits are one time, whose logarithm has no scale of its own.
+        let tied = libm::sqrt(variance) <= 1e-9;
+        let log_scale = if tied { 1.0 } else { libm::sqrt(variance) };
+        let u: Vec<f64> = (0..n)
+            .map(|i| if seen[i] == Seen::Horizon { 0.0 } else { (log_time(i) - log_center) / log_scale })
+            .collect();
+        let log_jacobian = -events().map(|i| log_time(i) + libm::log(log_scale)).sum::<f64>();
+
+        let (mut center, mut scale, mut kept) = (vec![0.0; p], vec![1.0; p], Vec::new());
+        for j in 0..p {
+            let (mean, sd, largest) = moments(data.covariates, n, p, j);
+            center[j] = mean;
+            if sd <= options.constant_tolerance * largest {
+                flags.push(Flag::ConstantCovariate { column: j });
+            } else {
+                scale[j] = sd;
+                kept.push(j);
+            }
+        }
+        let d = kept.len() + 1;
+        let mut design = Vec::with_capacity(n * d);
+        for i in 0..n {
+            design.push(1.0);
+            design.extend(kept.iter().map(|&j| (data.covariates[i * p + j] - center[j]) / scale[j]));
+        }
+        for column in collinear(&design, n, d, options.collinear_tolerance) {
+            flags.push(Flag::CollinearCovariate { column: kept[column - 1] });
+        }
+        if n_events == n {
+            flags.push(Flag::NoneCured);
+        } else if data.horizon.is_finite() && n_events + n_censored == n {
+            flags.push(Flag::NoneReachedHorizon);
+        }
+        if n_events < d + 1 {
+            flags.push(Flag::FewEvents { n_events, n_parameters: d + 1 });
+        } else if tied || predicted(&design, &u, &seen, d, options.residual_tolerance) {
+            flags.push(Flag::TimesPredicted);
+        }
+        let u_horizon = (libm::log(data.horizon) - log_center) / log_scale;
+        let horizon = data.horizon;
+        Ok(Prepared {
+            seen,
+            u,
+            u_horizon,
+            design,
+            kept,
+            center,
+            scale,
+            log_center,
+            log_scale,
+            log_jacobian,
+            horizon,
+            n_events,
+            n_censored,
+            flags,
+        })
+    }
+}
+
+fn check(data: &ArmData<'_>) -> Result<(), FitError> {
+    let n = data.time.len();
+    if n == 0 {
+        return Err(FitError::NoUnits);
+    }
+    for (what, expected, found) in
+        [("event", n, data.event.len()), ("covariates", n.saturating_mul(data.n_covariates), data.covariates.len())]
+    {
+        if expected != found {
+            return Err(FitError::Shape { what, expected, found });
+        }
+    }
+    if data.horizon.is_nan() || data.horizon <= 0.0 {
+        return Err(FitError::NotFinite { what: "horizon", position: 0 });
+    }
+    for (what, values) in [("time", data.time), ("covariates", data.covariates)] {
+        if let Some(position) = values.iter().position(|v| !v.is_finite()) {
+            return Err(FitError::NotFinite { what, position });
+        }
+    }
+    Ok(())
+}
+
+/// Mean, standard deviation (divisor `n`) and largest absolute value of column `j`, without overflow.
+fn moments(x: &[f64], n: usize, p: usize, j: usize) -> (f64, f64, f64) {
+    let column = || (0..n).map(|i| x[i * p + j]);
+    let largest = column().fold(0.0, |m: f64, v| m.max(v.abs()));
+    if largest == 0.0 {
+        return (0.0, 0.0, 0.0);
+    }
+    let first = column().map(|v| v / largest).sum::<f64>() / n as f64;
+    // A second pass removes the rounding error of the first.
+    let mean = first + column().map(|v| v / largest - first).sum::<f64>() / n as f64;
+    let variance = column().map(|v| (v / largest - mean).powi(2)).sum::<f64>() / n as f64;
+    (mean * largest, libm::sqrt(variance) * largest, largest)
+}
+
+/// Columns of the design that those before them explain but for a share `tolerance` of their variance:
+/// pivots of the Cholesky factor of `Z'Z/n`, whose diagonal is one.
+fn collinear(design: &[f64], n: usize, d: usize, tolerance: f64) -> Vec<usize> {
+    let mut gram = vec![0.0; d * d];
+    cross_product(design, design, n, d, &mut gram, false);
+    gram.iter_mut().for_each(|g| *g /= n as f64);
+    let mut found = Vec::new();
+    let mut factor = vec![0.0; d * d];
+    for j in 0..d {
+        for i in j..d {
+            let sum: f64 = (0..j).map(|k| factor[i * d + k] * factor[j * d + k]).sum();
+            factor[i * d + j] = gram[i * d + j] - sum;
+        }
+        let pivot = factor[j * d + j];
+        if pivot <= tolerance {
+            found.push(j);
+            (j..d).for_each(|i| factor[i * d + j] = 0.0);
+        } else {
+            let root = libm::sqrt(pivot);
+            (j..d).for_each(|i| factor[i * d + j] /= root);
+        }
+    }
+    found
+}
+
+/// Whether least squares on the events leaves less than a share `tolerance` of the variance of their log times.
+/// Internal log event times have mean zero and variance one.
+fn predicted(design: &[f64], u: &[f64], seen: &[Seen], d: usize, tolerance: f64) -> bool {
+    let (rows, target) = events_only(design, u, seen, d);
+    let n = target.len();
+    let mut gram = vec![0.0; d * d];
+    cross_product(&rows, &rows, n, d, &mut gram, false);
+    let right = DVector::from_fn(d, |j, _| (0..n).map(|i| rows[i * d + j] * target[i]).sum());
+    // Events whose covariates are collinear among themselves are left to the climb.
+    let Some(cholesky) = Cholesky::new(DMatrix::from_row_slice(d, d, &gram)) else { return false };
+    let solution: DVector<f64> = cholesky.solve(&right);
+    let residual = |i: usize| target[i] - (0..d).map(|j| rows[i * d + j] * solution[j]).sum::<f64>();
+    (0..n).map(|i| residual(i).powi(2)).sum::<f64>() <= tolerance * n as f64
+}
+
+/// Design and log times of the events.
+pub(super) fn events_only(design: &[f64], u: &[f64], seen: &[Seen], d: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut rows = Vec::new();
+    let mut target = Vec::new();
+    for (i, _) in seen.iter().enumerate().filter(|(_, s)| **s == Seen::Event) {
+        rows.extend_from_slice(&design[i * d..(i + 1) * d]);
+        target.push(u[i]);
+    }
+    (rows, target)
+}
