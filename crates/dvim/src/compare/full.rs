@@ -91,49 +91,45 @@ impl Convex {
         }
     }
 
-    /// `F(f) ← F(f) + gap · |f|`: two kinks of one gap each at 0, put where they belong.
+    /// `F(f) ← F(f) + gap · |f|`: two kinks of one gap each at 0, one of which belongs on either side of the new minimum.
     fn add_absolute(&mut self, gap: f64) {
         if gap <= 0.0 {
             return;
         }
         let zero = -self.offset;
-        // gap · max(0, f): through the left side, the uppermost kinks of that weight move right.
-        *self.left.entry(zero).or_insert(0.0) += gap;
-        let mut remaining = gap;
-        while remaining > 0.0 {
-            let Some(mut top) = self.left.last_entry() else { break };
-            let moved = top.get().min(remaining);
-            let key = *top.key();
-            if *top.get() > remaining {
-                *top.get_mut() -= moved;
-            } else {
-                top.remove();
-            }
-            *self.right.entry(key).or_insert(0.0) += moved;
-            remaining -= moved;
+        let (lower, upper) = self.minimisers();
+        if lower <= 0 && 0 <= upper {
+            *self.left.entry(zero).or_insert(0.0) += gap;
+            *self.right.entry(zero).or_insert(0.0) += gap;
+            return;
         }
-        // gap · max(0, −f): the mirror image.
-        *self.right.entry(zero).or_insert(0.0) += gap;
+        let down = lower > 0;
+        let (from, to) = if down { (&mut self.left, &mut self.right) } else { (&mut self.right, &mut self.left) };
+        *from.entry(zero).or_insert(0.0) += 2.0 * gap;
+        // The minimum moves towards 0 past kinks of one gap in total.
         let mut remaining = gap;
         while remaining > 0.0 {
-            let Some(mut bottom) = self.right.first_entry() else { break };
-            let moved = bottom.get().min(remaining);
-            let key = *bottom.key();
-            if *bottom.get() > remaining {
-                *bottom.get_mut() -= moved;
-            } else {
-                bottom.remove();
+            let nearest = if down { from.pop_last() } else { from.pop_first() };
+            let Some((key, weight)) = nearest else { break };
+            let moved = weight.min(remaining);
+            if weight > moved {
+                from.insert(key, weight - moved);
             }
-            *self.left.entry(key).or_insert(0.0) += moved;
+            *to.entry(key).or_insert(0.0) += moved;
             remaining -= moved;
         }
     }
 
-    /// The minimiser nearest to 0.
-    fn minimiser(&self) -> i64 {
+    /// The first and last minimiser. Every kink on the left is at or below every kink on the right.
+    fn minimisers(&self) -> (i64, i64) {
         let lower = self.left.last_key_value().map_or(i64::MIN, |(key, _)| key + self.offset);
         let upper = self.right.first_key_value().map_or(i64::MAX, |(key, _)| key + self.offset);
-        // lower ≤ upper always: every kink on the left is at or below every kink on the right.
+        (lower, upper)
+    }
+
+    /// The minimiser nearest to 0.
+    fn minimiser(&self) -> i64 {
+        let (lower, upper) = self.minimisers();
         0.max(lower).min(upper)
     }
 }

@@ -73,7 +73,7 @@ pub struct FitOptions {
     /// standard deviation 1; intercepts are free. 0 is maximum likelihood.
     pub ridge: f64,
     /// The ridge used when the likelihood has no maximum: 0.16 = 1 / 2.5², a normal prior of standard deviation 2.5
-    /// on the scaled coefficients, the weak default of Gelman et al. (2008) made normal.
+    /// on the scaled coefficients, as weak as the default prior of Gelman et al. (2008).
     pub separation_ridge: f64,
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Optimum {
     pub at: Vec<f64>,
     /// Log-likelihood without penalty.
     pub value: f64,
-    /// Inverse of the penalised information, or zeros where it cannot be inverted.
+    /// Inverse of the penalised information, or NaN where it cannot be inverted.
     pub covariance: DMatrix<f64>,
     pub stop_reason: StopReason,
     pub iterations: usize,
@@ -89,7 +89,7 @@ pub(super) fn maximise(
     };
     let covariance = match Cholesky::new(point.information.clone()) {
         Some(factor) => factor.inverse(),
-        None => DMatrix::zeros(size, size),
+        None => DMatrix::from_element(size, size, f64::NAN),
     };
     let value = point.value + penalty(&point.at, ridge);
     Optimum { at: point.at, value, covariance, stop_reason, iterations, decrement }
