@@ -247,7 +247,7 @@ pub(super) fn log_survival(u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
 ///
 /// Since `m + s²/2 - (h - s)²/2 = u_H - h²/2`, with `Q(x) = exp(x²/2) Φ(-x)` it is `exp(u_H) Q(s - h)/Q(-h)`
 /// for `h < 0`, and `exp(u_H - h²/2) Q(s - h)/Φ(h)` for `0 ≤ h < s`: no overflow where the mean is below the horizon.
-pub(super) fn truncated_mean(u_horizon: f64, m: f64, t: f64) -> f64 {
+pub(crate) fn truncated_mean(u_horizon: f64, m: f64, t: f64) -> f64 {
     let s = libm::exp(t);
     if u_horizon == f64::INFINITY {
         return libm::exp(m + 0.5 * s * s);

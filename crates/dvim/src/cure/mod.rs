@@ -25,6 +25,7 @@ use optimize::{Ascent, Evaluation, Limits, Objective, Stop, maximize};
 use prepare::Prepared;
 use start::Starts;
 
+pub(crate) use likelihood::truncated_mean;
 use crate::numeric::expit;
 
 /// The units of one arm, as the model sees them.
@@ -370,9 +371,11 @@ pub struct CureModel {
     pub certificate: Certificate,
     /// Means of the covariates and the two linear predictors there: predictions start from the centre of the data,
     /// because an intercept far from the data has lost its digits.
-    center: Vec<f64>,
-    cure_at_center: f64,
-    latency_at_center: f64,
+    pub center: Vec<f64>,
+    /// The logit of cure at the centre.
+    pub cure_at_center: f64,
+    /// The latency's location at the centre.
+    pub latency_at_center: f64,
 }
 
 impl CureModel {
