@@ -107,6 +107,11 @@ impl Directory {
         Ok(hex(&digest))
     }
 
+    /// The size of one of its files.
+    pub fn size(&self, name: &str) -> io::Result<u64> {
+        Ok(fs::metadata(self.partial.join(name))?.len())
+    }
+
     /// Makes it appear. A directory that it replaces is moved away first and removed last.
     pub fn publish(mut self) -> io::Result<()> {
         let old = self.target.symlink_metadata().is_ok().then(|| {

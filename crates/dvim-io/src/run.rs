@@ -87,6 +87,20 @@ pub fn write_run(
     warnings: &[Problem],
 ) -> io::Result<Summary> {
     let directory = begin_run(target, force)?;
+    let summary = write_files(&directory, cohort, analysis, input, roles, warnings)?;
+    directory.publish()?;
+    Ok(summary)
+}
+
+/// Writes the files of a run into a directory that is not yet published.
+pub fn write_files(
+    directory: &Directory,
+    cohort: &Cohort,
+    analysis: &Analysis,
+    input: InputRecord,
+    roles: RolesRecord,
+    warnings: &[Problem],
+) -> io::Result<Summary> {
     let mut files = BTreeMap::new();
     files.insert("effects.csv".to_string(), directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?);
     files.insert("weights.csv".to_string(), directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?);
@@ -96,7 +110,6 @@ pub fn write_run(
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")
     })?;
-    directory.publish()?;
     Ok(summary)
 }
 

@@ -2,5 +2,6 @@
 
 pub mod plot;
 pub mod record;
+pub mod report;
 pub mod tables;
 pub mod text;

@@ -61,6 +61,20 @@ pub struct RolesRecord {
     pub labels: ByArm<String>,
 }
 
+impl RolesRecord {
+    /// The parts of the columns of a simulated cohort.
+    pub fn simulated(cohort: &Cohort) -> RolesRecord {
+        RolesRecord {
+            time: "time".into(),
+            event: "event".into(),
+            treatment: "treatment".into(),
+            id: Some("id".into()),
+            covariates: cohort.names().to_vec(),
+            labels: ByArm::map(|z| cohort.label(z).to_string()),
+        }
+    }
+}
+
 /// How it was analysed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OptionsRecord {
@@ -712,6 +726,8 @@ pub struct MatchRecord {
     version: String,
     id: String,
     treatment: String,
+    /// Whether the unit trained the models; then it is not in `effects.csv`.
+    trained: bool,
     time: f64,
     event: bool,
     horizon: f64,
@@ -726,7 +742,7 @@ pub struct MatchRecord {
 
 impl MatchRecord {
     /// The record of one unit's groups.
-    pub fn of(cohort: &Cohort, unit: usize, groups: &dvim::analysis::UnitGroups) -> MatchRecord {
+    pub fn of(cohort: &Cohort, fit: &Fit, unit: usize, groups: &dvim::analysis::UnitGroups) -> MatchRecord {
         let named = |values: &[f64]| cohort.names().iter().cloned().zip(values.iter().copied()).collect::<BTreeMap<_, _>>();
         let horizon = cohort.horizon();
         let group = |g: &dvim::analysis::MatchGroup| {
@@ -772,6 +788,7 @@ impl MatchRecord {
             version: VERSION.into(),
             id: cohort.ids().text(unit).into_owned(),
             treatment: cohort.label(cohort.arm(unit)).into(),
+            trained: fit.is_training[unit],
             time: cohort.time(unit),
             event: cohort.event(unit),
             horizon,

@@ -222,6 +222,18 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
         let _ = writeln!(out, "  {name}: {}", top_weights(cohort.names(), weights, 6));
     }
 
+    let worries = worries(s, analysis, cohort);
+    if !worries.is_empty() {
+        out.push_str("\nWhat to keep in mind\n");
+        worries.iter().for_each(|w| {
+            let _ = writeln!(out, "  - {w}");
+        });
+    }
+    out
+}
+
+/// What a reader of the results should keep in mind.
+pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String> {
     let mut worries = Vec::new();
     for arm in READING_ORDER {
         let certificate = &analysis.fit.models[arm.index()].certificate;
@@ -236,13 +248,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     for (flag, n) in analysis.flag_counts().into_iter().filter(|(_, n)| *n > 0) {
         worries.push(format!("{} of {} patients: {}", grouped(n), grouped(analysis.units.len()), flag.meaning()));
     }
-    if !worries.is_empty() {
-        out.push_str("\nWhat to keep in mind\n");
-        worries.iter().for_each(|w| {
-            let _ = writeln!(out, "  - {w}");
-        });
-    }
-    out
+    worries
 }
 
 fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {
@@ -262,7 +268,8 @@ fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
     }
 }
 
-fn average_sentence(s: &Summary) -> String {
+/// Both average effects in one sentence.
+pub fn average_sentence(s: &Summary) -> String {
     let value = |estimand: &str| s.average(estimand, "all").and_then(|a| a.estimate);
     let cure = match value("cure_effect") {
         Some(v) if v >= 0.0 => format!("treatment cures {:.1} more of 100 patients", 100.0 * v),
@@ -317,6 +324,10 @@ fn sparkline(sorted: &[f64], low: f64, high: f64) -> String {
 /// The match groups of one unit, patient by patient.
 pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups, all: bool) -> String {
     let mut out = String::new();
+    if fit.is_training[unit] {
+        out.push_str("This patient trained the cure models and is not in effects.csv. The groups below are those that any\n");
+        out.push_str("patient with the same covariates would get; the patient's own outcome is in none of them.\n\n");
+    }
     let _ = writeln!(
         out,
         "Patient {}: {} arm (`{}`), time {}, {}",

@@ -158,26 +158,6 @@ impl Fit {
         (0..self.is_training.len() as u32).filter(|&i| !self.is_training[i as usize]).collect()
     }
 
-    /// The position of an estimated unit, by its id.
-    pub fn estimated_unit(&self, cohort: &Cohort, id: &str) -> Result<usize, Error> {
-        let refuse = |reason: String| Err(Error::NoSuchUnit { id: id.to_string(), reason });
-        match cohort.position(id) {
-            None => {
-                let n = cohort.n_units();
-                let few: Vec<String> = (0..n.min(3)).map(|i| cohort.ids().text(i).into_owned()).collect();
-                refuse(format!("the cohort has {n} units, with ids such as {}", few.join(", ")))
-            }
-            Some(i) if self.is_training[i] => {
-                let near = (i + 1..cohort.n_units()).chain(0..i).find(|&j| !self.is_training[j]);
-                let hint = near.map_or(String::new(), |j| format!("; an estimated unit is {}", cohort.ids().text(j)));
-                refuse(format!(
-                    "it trained the cure models, and a unit whose outcome trained a model is not estimated with it{hint}. Another --seed gives another split"
-                ))
-            }
-            Some(i) => Ok(i),
-        }
-    }
-
     /// Estimates units with these covariates (row-major, as recorded) against the cohort.
     /// A pure function of its arguments: shards of units can be estimated anywhere, in any order.
     pub fn estimate(&self, cohort: &Cohort, covariates: &[f64], watch: &dyn Watch) -> Result<Vec<Effect>, Error> {

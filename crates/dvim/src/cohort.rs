@@ -236,7 +236,7 @@ impl Cohort {
     }
 
     /// The position of the unit with that id.
-    pub fn position(&self, id: &str) -> Option<usize> {
+    fn position(&self, id: &str) -> Option<usize> {
         let n = self.n_units();
         match &self.ids {
             Ids::Rows(_) => id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1),
@@ -250,6 +250,16 @@ impl Cohort {
                 (low < n && self.ids.text(low) == id).then_some(low)
             }
         }
+    }
+
+    /// The position of the unit with that id, or why there is none.
+    pub fn unit(&self, id: &str) -> Result<usize, Error> {
+        self.position(id).ok_or_else(|| {
+            let n = self.n_units();
+            let few: Vec<String> = (0..n.min(3)).map(|i| self.ids.text(i).into_owned()).collect();
+            let reason = format!("the cohort has {n} units, with ids such as {}", few.join(", "));
+            Error::NoSuchUnit { id: id.to_string(), reason }
+        })
     }
 
     /// The arrays of this cohort, as recorded: what a saved run keeps.

@@ -1,8 +1,69 @@
 //! `dvim demo`: a cohort with known effects, analysed, with something to look at.
 
-use crate::Failure;
+use super::use_threads;
 use crate::args::DemoArgs;
+use crate::progress::Progress;
+use crate::{Failure, print, say};
+use dvim::analysis::{self, Options, average};
+use dvim::simulate::{Scenario, simulate};
+use dvim_io::atomic::Directory;
+use dvim_io::run::write_files;
+use dvim_report::record::{InputRecord, RolesRecord};
+use dvim_report::{report, tables, text};
+use std::fmt::Write;
 
-pub fn run(_args: &DemoArgs) -> Result<(), Failure> {
+const SCENARIO: Scenario = Scenario::BothOverlap;
+
+pub fn run(args: &DemoArgs) -> Result<(), Failure> {
+    use_threads(&args.threads)?;
+    let progress = Progress::new();
+    // A demo may be run again and again; anything else in its place is left alone.
+    let directory = Directory::begin(&args.output, |existing| Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file()))?;
+    let world = simulate(SCENARIO, args.n, false, args.seed);
+    let cohort = &world.cohort;
+    let options = Options::default();
+    let found = analysis::run(cohort, &options, &progress)?;
+
+    let sha256 = directory.write("cohort.csv", |out| tables::write_cohort(out, cohort))?;
+    directory.write("truth.csv", |out| tables::write_truth(out, &world))?;
+    let n_bytes = directory.size("cohort.csv")?;
+    let input = InputRecord { file: "cohort.csv".into(), sha256, n_bytes, n_rows: args.n };
+    let summary = write_files(&directory, cohort, &found, input, RolesRecord::simulated(cohort), &[])?;
+    let about = format!(
+        "A simulated cohort of {} patients (scenario {} of the paper, seed {}), in which every patient's true effects are known. Times run to a horizon of {}.",
+        text::grouped(args.n),
+        SCENARIO.name(),
+        args.seed,
+        text::short(cohort.horizon())
+    );
+    let page = report::run_page("Does treatment change whether, and when?", &about, cohort, &found, &summary);
+    directory.write("report.html", |out| std::io::Write::write_all(out, page.as_bytes()))?;
+    directory.publish()?;
+
+    let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort));
+    let truth = |i: &u32| &world.truth[*i as usize];
+    let cure = average(found.units.iter().map(|i| Some(truth(i).cure_effect())));
+    let time = average(found.units.iter().map(|i| Some(truth(i).time_effect())));
+    let cure_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| Some((e.cure() - truth(i).cure_effect()).abs())));
+    let time_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| e.time().map(|t| (t - truth(i).time_effect()).abs())));
+    let show = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::signed(scale * v));
+    let plain = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::short(scale * v));
+    words.push_str("\nHere the truth is known\n");
+    let _ = writeln!(words, "  average cure effect {} points, average time effect {}", show(cure.mean, 100.0), show(time.mean, 1.0));
+    let _ = writeln!(
+        words,
+        "  mean error of a patient's estimate: {} points and {}; the true effects vary by {} and {} (standard deviations)",
+        plain(cure_error.mean, 100.0),
+        plain(time_error.mean, 1.0),
+        plain(cure.sd, 100.0),
+        plain(time.sd, 1.0)
+    );
+    let place = args.output.display();
+    let _ = write!(
+        words,
+        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} 17    the patients behind the estimate for patient 17\n"
+    );
+    print(&words)?;
+    say(&format!("done in {:.2} s", progress.seconds()));
     Ok(())
 }

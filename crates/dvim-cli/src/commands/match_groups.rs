@@ -7,10 +7,10 @@ use dvim_report::{record::MatchRecord, text};
 
 pub fn run(args: &MatchArgs) -> Result<(), Failure> {
     let run = open_run(&args.run)?;
-    let unit = run.fit.estimated_unit(&run.cohort, &args.id)?;
+    let unit = run.cohort.unit(&args.id)?;
     let groups = run.fit.match_groups(&run.cohort, unit);
     if args.json {
-        let record = MatchRecord::of(&run.cohort, unit, &groups);
+        let record = MatchRecord::of(&run.cohort, &run.fit, unit, &groups);
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
         print(&(json + "\n"))
     } else {
