@@ -1,8 +1,23 @@
 //! The K nearest units, exactly. Sees points; never a time, an event or an arm.
+//!
+//! [`scan`] defines the answer; [`Index`] gives the same answer, bit for bit, in a fraction of the time:
+//!
+//! - `sweep.rs`: one axis varies, as for a score. A sorted list and two pointers.
+//! - `tree.rs`: everything else. A kd-tree of panels of points, walked by groups of queries.
+//! - `margin.rs`: why its first pass may be in `f32`; `select.rs`: the best K, and their exact ranking;
+//!   `simd.rs`: the kernels, for each instruction set.
 
+mod margin;
 mod scan;
+mod select;
+mod simd;
+mod sweep;
+mod tree;
+
+use rayon::prelude::*;
 
 pub use scan::scan;
+pub use simd::Instructions;
 
 /// Points of match space, row-major. All coordinates are finite.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,36 +56,220 @@ pub struct Neighbours {
     pub squared_distance: Vec<f64>,
 }
 
-/// Reference points, packed for search.
-pub struct Index(Points);
+impl Neighbours {
+    /// Positions and squared distances of the `k` nearest of one query. Neighbours ascend, so a smaller
+    /// group is the beginning of a larger one: one search serves every `k` up to `group_size`.
+    pub fn of(&self, query: usize, k: usize) -> (&[u32], &[f64]) {
+        assert!(k <= self.group_size, "{k} of {} neighbours", self.group_size);
+        let start = query * self.group_size;
+        (&self.index[start..start + k], &self.squared_distance[start..start + k])
+    }
+}
+
+/// A reference set, prepared for searching.
+pub struct Index {
+    n: usize,
+    dim: usize,
+    way: Way,
+}
+
+enum Way {
+    /// No reference point.
+    Nothing,
+    Sweep(sweep::Sweep),
+    Tree(Box<tree::Tree>),
+}
+
+/// What a thread needs besides the index.
+enum Scratch {
+    Sweep { point: Vec<f64>, ranked: select::Ranked },
+    Tree(tree::Walk),
+}
+
+/// A row of [`Neighbours`] to be filled.
+struct Row<'a> {
+    index: &'a mut [u32],
+    squared_distance: &'a mut [f64],
+}
 
 impl Index {
-    /// Packs reference points.
+    /// Prepares `reference` with the widest instructions that the processor has.
     pub fn build(reference: &Points) -> Index {
-        Index(reference.clone())
+        Index::build_with(reference, Instructions::best())
     }
 
-    /// The `k` nearest of each query.
+    /// As [`Index::build`], with given instructions: for tests and measurements.
+    pub fn build_with(reference: &Points, with: Instructions) -> Index {
+        assert!(reference.len() < u32::MAX as usize / 2, "more than two billion reference points");
+        let way = if reference.is_empty() {
+            Way::Nothing
+        } else if let Some(sweep) = sweep::Sweep::build(reference) {
+            Way::Sweep(sweep)
+        } else {
+            Way::Tree(Box::new(tree::Tree::build(reference, with)))
+        };
+        Index { n: reference.len(), dim: reference.dim, way }
+    }
+
+    /// Number of reference points.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there is no reference point.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The `k` nearest reference points of each query: what [`scan`] returns. `k` is at most
+    /// [`Index::len`]. Holds all `n_queries × k` neighbours; [`Index::nearest_each`] does not.
     pub fn nearest(&self, queries: &Points, k: usize) -> Neighbours {
-        scan(&self.0, queries, k)
+        let n = queries.len();
+        let mut out = Neighbours { group_size: k, index: vec![0; n * k], squared_distance: vec![0.0; n * k] };
+        let mut rows: Vec<Option<Row<'_>>> = out
+            .index
+            .chunks_mut(k.max(1))
+            .zip(out.squared_distance.chunks_mut(k.max(1)))
+            .map(|(index, squared_distance)| Some(Row { index, squared_distance }))
+            .collect();
+        if k == 0 {
+            return out;
+        }
+        let order = self.order(queries, k);
+        // Each row goes with its query to the thread that answers it.
+        let mut jobs: Vec<Row<'_>> =
+            order.iter().map(|&(_, query)| rows[query as usize].take().expect("each query once")).collect();
+        drop(rows);
+        order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
+            || self.scratch(k),
+            |scratch, (members, rows)| {
+                let mut rows = rows.iter_mut();
+                self.search(queries, k, members, scratch, |_, ranked| {
+                    let row = rows.next().expect("a row for each query");
+                    for ((index, squared_distance), &(bits, position, _)) in
+                        row.index.iter_mut().zip(row.squared_distance.iter_mut()).zip(ranked)
+                    {
+                        *index = position;
+                        *squared_distance = f64::from_bits(bits);
+                    }
+                });
+            },
+        );
+        out
     }
 
-    /// Applies `f` to the neighbours of each query.
-    pub fn map<T: Send, S>(
+    /// Calls `visit(state, query, positions, squared_distances)` once for each query, in any order and from
+    /// several threads, each with a state of its own made by `start`. Nothing is kept: memory is
+    /// O(`k`) a thread, and 8 bytes a query for the order in which they are answered.
+    pub fn nearest_each<S>(
         &self,
         queries: &Points,
         k: usize,
-        init: impl Fn() -> S + Sync + Send,
-        f: impl Fn(&mut S, &[u32], &[f64]) -> T + Sync + Send,
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, usize, &[u32], &[f64]) + Sync + Send,
+    ) {
+        self.order(queries, k).par_chunks(tree::GROUP).for_each_init(
+            || (self.scratch(k), start(), Vec::with_capacity(k), Vec::with_capacity(k)),
+            |(scratch, state, positions, squared_distances), members| {
+                self.search(queries, k, members, scratch, |query, ranked| {
+                    positions.clear();
+                    positions.extend(ranked.iter().map(|&(_, position, _)| position));
+                    squared_distances.clear();
+                    squared_distances.extend(ranked.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
+                    visit(state, query, positions, squared_distances);
+                });
+            },
+        );
+    }
+
+    /// As [`Index::nearest_each`], collecting what `visit` returns in the order of the queries.
+    pub fn nearest_map<S, T: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, usize, &[u32], &[f64]) -> T + Sync + Send,
     ) -> Vec<T> {
-        use rayon::prelude::*;
-        (0..queries.len())
+        let mut out: Vec<Option<T>> = (0..queries.len()).map(|_| None).collect();
+        let order = self.order(queries, k);
+        let mut places: Vec<Option<&mut Option<T>>> = out.iter_mut().map(Some).collect();
+        let mut jobs: Vec<&mut Option<T>> =
+            order.iter().map(|&(_, query)| places[query as usize].take().expect("each query once")).collect();
+        drop(places);
+        order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
+            || (self.scratch(k), start(), Vec::with_capacity(k), Vec::with_capacity(k)),
+            |(scratch, state, positions, squared_distances), (members, places)| {
+                let mut places = places.iter_mut();
+                self.search(queries, k, members, scratch, |query, ranked| {
+                    positions.clear();
+                    positions.extend(ranked.iter().map(|&(_, position, _)| position));
+                    squared_distances.clear();
+                    squared_distances.extend(ranked.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
+                    **places.next().expect("a place for each query") =
+                        Some(visit(state, query, positions, squared_distances));
+                });
+            },
+        );
+        out.into_iter().map(|value| value.expect("each query is answered")).collect()
+    }
+
+    /// The queries with their homes, neighbours next to each other.
+    fn order(&self, queries: &Points, k: usize) -> Vec<(u32, u32)> {
+        assert!(k <= self.n, "a group of {k} from {} units", self.n);
+        if queries.is_empty() {
+            return Vec::new();
+        }
+        assert!(self.n == 0 || queries.dim == self.dim, "{} axes, not {}", queries.dim, self.dim);
+        let mut order: Vec<(u32, u32)> = (0..queries.len() as u32)
             .into_par_iter()
-            .map_init(init, |s, q| {
-                let one = Points { dim: queries.dim, coords: queries.point(q).to_vec() };
-                let n = scan(&self.0, &one, k);
-                f(s, &n.index, &n.squared_distance)
-            })
-            .collect()
+            .with_min_len(256)
+            .map_init(
+                || vec![0.0; queries.dim],
+                |image, query| {
+                    let point = queries.point(query as usize);
+                    let home = match &self.way {
+                        Way::Nothing => 0,
+                        Way::Sweep(sweep) => sweep.home(point),
+                        Way::Tree(tree) => tree.home(point, image),
+                    };
+                    (home, query)
+                },
+            )
+            .collect();
+        order.par_sort_unstable();
+        order
+    }
+
+    fn scratch(&self, k: usize) -> Scratch {
+        match &self.way {
+            Way::Nothing | Way::Sweep(_) => Scratch::Sweep { point: Vec::new(), ranked: Vec::new() },
+            Way::Tree(tree) => Scratch::Tree(tree::Walk::new(tree, k)),
+        }
+    }
+
+    /// Answers `members` in their order.
+    fn search(
+        &self,
+        queries: &Points,
+        k: usize,
+        members: &[(u32, u32)],
+        scratch: &mut Scratch,
+        mut answer: impl FnMut(usize, &select::Ranked),
+    ) {
+        match (&self.way, scratch) {
+            _ if k == 0 => {
+                for &(_, query) in members {
+                    answer(query as usize, &Vec::new());
+                }
+            }
+            (Way::Sweep(sweep), Scratch::Sweep { point, ranked }) => {
+                for &(_, query) in members {
+                    sweep.search(queries.point(query as usize), k, point, ranked);
+                    answer(query as usize, ranked);
+                }
+            }
+            (Way::Tree(tree), Scratch::Tree(walk)) => tree.search(queries, members, walk, answer),
+            _ => unreachable!("scratch is made by the index"),
+        }
     }
 }

@@ -1,0 +1,198 @@
+//! The best K so far, without a heap: candidates are appended while they are within a limit, and from
+//! time to time the limit is lowered to about the K-th smallest by counting, which vectorises.
+
+use super::margin::Margin;
+use super::scan::squared_distance;
+use super::simd::{Instructions, LANES};
+
+/// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
+const BURST: usize = LANES * (LANES + 1);
+
+/// The reference points of a search: coordinates by slot, and the position that each slot stands for.
+pub(super) struct Rows<'a> {
+    pub(super) dim: usize,
+    pub(super) coords: &'a [f64],
+    pub(super) position: &'a [u32],
+}
+
+/// The candidates of one query.
+pub(super) struct Candidates {
+    /// First-pass distances and slots; the first `len` count.
+    near: Vec<f32>,
+    slot: Vec<u32>,
+    len: usize,
+    k: usize,
+    /// When this many have gathered, the limit is lowered.
+    full: usize,
+    /// No point with a larger first-pass distance is in the answer.
+    pub(super) limit: f32,
+    /// E of the margin, for this query.
+    error: f64,
+}
+
+/// What the exact ranking works on: (bits of the squared distance, position, place in the list).
+/// Squared distances are not negative, so their bits order as they do.
+pub(super) type Ranked = Vec<(u64, u32, u32)>;
+
+impl Candidates {
+    pub(super) fn new(k: usize) -> Candidates {
+        let full = k + k.max(2 * LANES);
+        let room = full + BURST;
+        Candidates { near: vec![0.0; room], slot: vec![0; room], len: 0, k, full, limit: f32::MAX, error: 0.0 }
+    }
+
+    /// Forgets the last query.
+    pub(super) fn reset(&mut self, error: f64) {
+        self.len = 0;
+        self.limit = f32::MAX;
+        self.error = error;
+    }
+
+    /// Visits panels of one leaf; see [`Instructions::scan_panels`].
+    #[inline]
+    pub(super) fn visit(
+        &mut self,
+        with: Instructions,
+        query: &[f32],
+        panels: &[f32],
+        which: u16,
+        early: usize,
+        first_slot: u32,
+    ) {
+        self.len = with.scan_panels(
+            query,
+            panels,
+            which,
+            self.limit,
+            early,
+            first_slot,
+            &mut self.near,
+            &mut self.slot,
+            self.len,
+        );
+    }
+
+    /// Whether it is time to lower the limit.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.len >= self.full
+    }
+
+    /// Lowers the limit to just above the K-th smallest so far and drops what is beyond it.
+    pub(super) fn tighten(&mut self, with: Instructions, margin: &Margin) {
+        if self.len <= self.k {
+            return;
+        }
+        let kth = threshold(with, &self.near[..self.len], self.k, self.k / 8);
+        self.limit = self.limit.min(margin.limit(kth, self.error));
+        self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], self.limit);
+    }
+
+    /// Makes room for another visit even when ties keep [`Candidates::tighten`] from dropping any:
+    /// ranks exactly and keeps K.
+    #[cold]
+    pub(super) fn settle(&mut self, margin: &Margin, query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
+        rank(&self.slot[..self.len], query, rows, ranked);
+        if ranked.len() <= self.k {
+            return;
+        }
+        ranked.select_nth_unstable(self.k - 1);
+        ranked.truncate(self.k);
+        let kth = f64::from_bits(ranked[self.k - 1].0);
+        self.limit = self.limit.min(margin.limit_of_exact(kth, self.error));
+        // Back in the order of the list: each moves to the front, over entries that were read before.
+        ranked.sort_unstable_by_key(|&(_, _, place)| place);
+        for (to, &(_, _, place)) in ranked.iter().enumerate() {
+            self.near[to] = self.near[place as usize];
+            self.slot[to] = self.slot[place as usize];
+        }
+        self.len = self.k;
+    }
+
+    /// The answer: K ranked exactly.
+    pub(super) fn finish(
+        &mut self,
+        with: Instructions,
+        margin: &Margin,
+        query: &[f64],
+        rows: &Rows<'_>,
+        ranked: &mut Ranked,
+    ) {
+        if self.len > self.k {
+            let kth = threshold(with, &self.near[..self.len], self.k, 0);
+            let limit = margin.limit(kth, self.error);
+            self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
+        }
+        rank(&self.slot[..self.len], query, rows, ranked);
+        if ranked.len() > self.k {
+            ranked.select_nth_unstable(self.k - 1);
+            ranked.truncate(self.k);
+        }
+        ranked.sort_unstable();
+    }
+}
+
+/// A value that at least `k` of `values` do not exceed, and at most `k + slack` where ties allow.
+/// Needs `1 ≤ k ≤ values.len()`; the values are not negative.
+fn threshold(with: Instructions, values: &[f32], k: usize, slack: usize) -> f32 {
+    let (least, most) = with.range(values);
+    // Invariant: fewer than k are ≤ low (as bits), at least k are ≤ high.
+    let (mut high, mut above) = (most, values.len());
+    if with.count(values, least) >= k {
+        return least;
+    }
+    let (mut low, mut below) = (least, 1);
+    let aim = (k + slack / 2) as f32;
+    let mut step = 0;
+    while above > k + slack {
+        // Interpolate a few times, then halve the bits, which ends for any values.
+        let middle = if step < 8 {
+            let share = (aim - below as f32) / (above - below) as f32;
+            low + (high - low) * share.clamp(0.02, 0.98)
+        } else {
+            f32::from_bits(low.to_bits() + (high.to_bits() - low.to_bits()) / 2)
+        };
+        step += 1;
+        if middle <= low || middle >= high {
+            if high.to_bits() - low.to_bits() <= 1 {
+                break;
+            }
+            step = 8;
+            continue;
+        }
+        let n = with.count(values, middle);
+        if n >= k {
+            (high, above) = (middle, n);
+        } else {
+            (low, below) = (middle, n);
+        }
+    }
+    high
+}
+
+/// Exact distances of the points in `slots`: the sum of [`squared_distance`], several points at a time.
+pub(super) fn rank(slots: &[u32], query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
+    const AT_ONCE: usize = 8;
+    let p = rows.dim;
+    let query = &query[..p];
+    ranked.clear();
+    let row = |slot: u32| &rows.coords[slot as usize * p..][..p];
+    let mut groups = slots.chunks_exact(AT_ONCE);
+    for group in &mut groups {
+        let points: [&[f64]; AT_ONCE] = std::array::from_fn(|i| row(group[i]));
+        let mut sum = [0.0; AT_ONCE];
+        for a in 0..p {
+            for i in 0..AT_ONCE {
+                let d = query[a] - points[i][a];
+                sum[i] += d * d;
+            }
+        }
+        for (&slot, d) in group.iter().zip(sum) {
+            ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
+        }
+    }
+    for &slot in groups.remainder() {
+        let d = squared_distance(query, row(slot));
+        ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
+    }
+}

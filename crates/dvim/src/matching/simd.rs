@@ -1,0 +1,554 @@
+//! The kernels of the search, once per instruction set: AVX-512, AVX2 with FMA, and plain Rust that
+//! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the crate is here.
+//!
+//! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis × 16 + lane]`).
+//!
+//! Invariant on which pruning rests: within one instruction set, [`Instructions::box_gaps`] and
+//! [`Instructions::scan_panels`] run the same chain `sum ← round(sum + d·d)` over axes in the same
+//! order. Rounding is monotone, so the computed gap of a box never exceeds the computed distance of a
+//! point inside it, and a partial sum never exceeds the whole: comparisons need no tolerance.
+
+/// Points in a panel, and children of a node.
+pub(super) const LANES: usize = 16;
+
+/// An instruction set of the processor at hand. All of them give the same neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instructions(Set);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Instructions {
+    /// Those that this processor has, the plainest first.
+    pub fn available() -> Vec<Instructions> {
+        #[allow(unused_mut)]
+        let mut sets = vec![Instructions(Set::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                sets.push(Instructions(Set::Avx2));
+            }
+            if is_x86_feature_detected!("avx512f") {
+                sets.push(Instructions(Set::Avx512));
+            }
+        }
+        sets
+    }
+
+    /// The widest that this processor has.
+    pub fn best() -> Instructions {
+        Instructions::available().pop().unwrap_or(Instructions(Set::Portable))
+    }
+
+    /// Computes the distances of `query` to the panels named by the bits of `which` and appends each
+    /// that is at most `limit`, with its slot, to `near` and `slot` behind their first `len` entries.
+    /// Returns the new length. A group of panels is left after `early` axes when no lane can enter.
+    #[allow(clippy::too_many_arguments)]
+    #[inline]
+    pub(super) fn scan_panels(
+        self,
+        query: &[f32],
+        panels: &[f32],
+        which: u16,
+        limit: f32,
+        early: usize,
+        first_slot: u32,
+        near: &mut [f32],
+        slot: &mut [u32],
+        len: usize,
+    ) -> usize {
+        // What the unsafe kernels rely on.
+        let highest = 16 - which.leading_zeros() as usize;
+        assert!(early <= query.len() && highest * query.len() * LANES <= panels.len());
+        let room = len + LANES * (which.count_ones() as usize + 1);
+        assert!(room <= near.len() && room <= slot.len());
+        match self.0 {
+            Set::Portable => portable::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len),
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe {
+                avx512::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len)
+            },
+        }
+    }
+
+    /// Squared distances of `query` to 16 boxes over the first `boxes.len() / 32` axes; `boxes` holds
+    /// for each axis 16 lower ends, then 16 upper ends.
+    #[inline]
+    pub(super) fn box_gaps(self, query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+        assert!(boxes.len() / (2 * LANES) <= query.len());
+        match self.0 {
+            Set::Portable => portable::box_gaps(query, boxes),
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::box_gaps(query, boxes) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::box_gaps(query, boxes) },
+        }
+    }
+
+    /// How many values are at most `limit`.
+    #[inline]
+    pub(super) fn count(self, values: &[f32], limit: f32) -> usize {
+        match self.0 {
+            Set::Portable => portable::count(values, limit),
+            // SAFETY: `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::count(values, limit) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::count(values, limit) },
+        }
+    }
+
+    /// Smallest and largest of some non-negative values (+∞ and 0 when there is none).
+    #[inline]
+    pub(super) fn range(self, values: &[f32]) -> (f32, f32) {
+        match self.0 {
+            Set::Portable => portable::range(values),
+            // SAFETY: `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::range(values) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::range(values) },
+        }
+    }
+
+    /// Moves the pairs whose value is at most `limit` to the front, in their order; returns how many.
+    #[inline]
+    pub(super) fn compact(self, near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
+        assert_eq!(near.len(), slot.len());
+        match self.0 {
+            Set::Portable => portable::compact(near, slot, limit),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => portable::compact(near, slot, limit),
+            // SAFETY: `available` found the instructions; the lengths are equal.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::compact(near, slot, limit) },
+        }
+    }
+}
+
+mod portable {
+    use super::LANES;
+
+    #[inline]
+    fn add(sum: &mut [f32; LANES], x: &[f32], q: f32) {
+        for (s, &x) in sum.iter_mut().zip(x) {
+            let d = x - q;
+            *s += d * d;
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn scan_panels(
+        query: &[f32],
+        panels: &[f32],
+        which: u16,
+        limit: f32,
+        early: usize,
+        first_slot: u32,
+        near: &mut [f32],
+        slot: &mut [u32],
+        mut len: usize,
+    ) -> usize {
+        let size = query.len() * LANES;
+        let mut left = which;
+        while left != 0 {
+            let panel = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let data = &panels[panel * size..(panel + 1) * size];
+            let mut sum = [0.0_f32; LANES];
+            for (x, &q) in data.chunks_exact(LANES).zip(&query[..early]) {
+                add(&mut sum, x, q);
+            }
+            if !sum.iter().any(|&s| s <= limit) {
+                continue;
+            }
+            for (x, &q) in data[early * LANES..].chunks_exact(LANES).zip(&query[early..]) {
+                add(&mut sum, x, q);
+            }
+            for (lane, &s) in sum.iter().enumerate() {
+                // Written always, kept only when near enough: no branch to mispredict.
+                near[len] = s;
+                slot[len] = first_slot + (panel * LANES + lane) as u32;
+                len += usize::from(s <= limit);
+            }
+        }
+        len
+    }
+
+    pub(super) fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+        let mut sum = [0.0_f32; LANES];
+        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
+            let (low, high) = ends.split_at(LANES);
+            for lane in 0..LANES {
+                let d = (low[lane] - q).max(q - high[lane]).max(0.0);
+                sum[lane] += d * d;
+            }
+        }
+        sum
+    }
+
+    pub(super) fn count(values: &[f32], limit: f32) -> usize {
+        values.iter().map(|&v| u32::from(v <= limit)).sum::<u32>() as usize
+    }
+
+    pub(super) fn range(values: &[f32]) -> (f32, f32) {
+        let mut low = f32::INFINITY;
+        let mut high = 0.0_f32;
+        for &v in values {
+            low = if v < low { v } else { low };
+            high = if v > high { v } else { high };
+        }
+        (low, high)
+    }
+
+    pub(super) fn compact(near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
+        let mut kept = 0;
+        for i in 0..near.len() {
+            let v = near[i];
+            near[kept] = v;
+            slot[kept] = slot[i];
+            kept += usize::from(v <= limit);
+        }
+        kept
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::LANES;
+    use std::arch::x86_64::*;
+
+    /// # Safety
+    /// The processor has AVX2 and FMA; `panels` holds every panel of `which`; `near` and `slot` have room
+    /// for 16 more entries behind the last that can be appended.
+    #[allow(clippy::too_many_arguments)]
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn scan_panels(
+        query: &[f32],
+        panels: &[f32],
+        which: u16,
+        limit: f32,
+        early: usize,
+        first_slot: u32,
+        near: &mut [f32],
+        slot: &mut [u32],
+        mut len: usize,
+    ) -> usize {
+        let size = query.len() * LANES;
+        let bound = _mm256_set1_ps(limit);
+        let mut left = which;
+        while left != 0 {
+            // Two panels at a time: four chains of additions hide the latency of each.
+            let first = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let alone = left == 0;
+            let second = if alone { first } else { left.trailing_zeros() as usize };
+            left &= left.wrapping_sub(1);
+            // SAFETY: both panels lie inside `panels`, by the caller's promise.
+            let (x, y) = unsafe { (panels.as_ptr().add(first * size), panels.as_ptr().add(second * size)) };
+            let mut sum = [_mm256_setzero_ps(); 4];
+            let add = |sum: &mut [__m256; 4], axis: usize, q: f32| {
+                let q = _mm256_set1_ps(q);
+                // SAFETY: `axis` < query.len(), so 16 lanes from `axis × 16` lie inside the panel.
+                let at = unsafe {
+                    [
+                        _mm256_loadu_ps(x.add(axis * LANES)),
+                        _mm256_loadu_ps(x.add(axis * LANES + 8)),
+                        _mm256_loadu_ps(y.add(axis * LANES)),
+                        _mm256_loadu_ps(y.add(axis * LANES + 8)),
+                    ]
+                };
+                for i in 0..4 {
+                    let d = _mm256_sub_ps(at[i], q);
+                    sum[i] = _mm256_fmadd_ps(d, d, sum[i]);
+                }
+            };
+            for (axis, &q) in query[..early].iter().enumerate() {
+                add(&mut sum, axis, q);
+            }
+            let least = _mm256_min_ps(_mm256_min_ps(sum[0], sum[1]), _mm256_min_ps(sum[2], sum[3]));
+            if _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(least, bound)) == 0 {
+                continue;
+            }
+            for (axis, &q) in query.iter().enumerate().skip(early) {
+                add(&mut sum, axis, q);
+            }
+            for (half, &s) in sum.iter().enumerate().take(if alone { 2 } else { 4 }) {
+                let mut mask = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(s, bound)) as u32;
+                if mask == 0 {
+                    continue;
+                }
+                let mut lanes = [0.0_f32; 8];
+                // SAFETY: `lanes` holds eight values.
+                unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), s) };
+                let panel = if half < 2 { first } else { second };
+                let base = first_slot + (panel * LANES + (half % 2) * 8) as u32;
+                while mask != 0 {
+                    let lane = mask.trailing_zeros();
+                    mask &= mask - 1;
+                    near[len] = lanes[lane as usize];
+                    slot[len] = base + lane;
+                    len += 1;
+                }
+            }
+        }
+        len
+    }
+
+    /// # Safety
+    /// The processor has AVX2 and FMA; `query` has at least `boxes.len() / 32` axes.
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+        let zero = _mm256_setzero_ps();
+        let mut sum = [zero; 2];
+        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
+            let q = _mm256_set1_ps(q);
+            for (half, sum) in sum.iter_mut().enumerate() {
+                // SAFETY: `ends` holds 32 values.
+                let (low, high) = unsafe {
+                    (_mm256_loadu_ps(ends.as_ptr().add(8 * half)), _mm256_loadu_ps(ends.as_ptr().add(LANES + 8 * half)))
+                };
+                let d = _mm256_max_ps(_mm256_max_ps(_mm256_sub_ps(low, q), _mm256_sub_ps(q, high)), zero);
+                *sum = _mm256_fmadd_ps(d, d, *sum);
+            }
+        }
+        let mut out = [0.0; LANES];
+        // SAFETY: `out` holds 16 values.
+        unsafe {
+            _mm256_storeu_ps(out.as_mut_ptr(), sum[0]);
+            _mm256_storeu_ps(out.as_mut_ptr().add(8), sum[1]);
+        }
+        out
+    }
+
+    /// # Safety
+    /// The processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn count(values: &[f32], limit: f32) -> usize {
+        super::portable::count(values, limit)
+    }
+
+    /// # Safety
+    /// The processor has AVX2.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn range(values: &[f32]) -> (f32, f32) {
+        super::portable::range(values)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use super::LANES;
+    use std::arch::x86_64::*;
+
+    /// `N` panels at once: their chains of additions hide each other's latency.
+    ///
+    /// # Safety
+    /// As [`scan_panels`]; every panel in `list` lies inside `panels`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn distances<const N: usize>(
+        query: &[f32],
+        panels: *const f32,
+        list: &[u8; N],
+        bound: __m512,
+        early: usize,
+    ) -> Option<[__m512; N]> {
+        let size = query.len() * LANES;
+        // SAFETY: by the caller's promise.
+        let at: [*const f32; N] = list.map(|panel| unsafe { panels.add(panel as usize * size) });
+        let mut sum = [_mm512_setzero_ps(); N];
+        for (axis, &q) in query[..early].iter().enumerate() {
+            let q = _mm512_set1_ps(q);
+            for i in 0..N {
+                // SAFETY: `axis` < query.len(), so 16 lanes from `axis × 16` lie inside the panel.
+                let d = _mm512_sub_ps(unsafe { _mm512_loadu_ps(at[i].add(axis * LANES)) }, q);
+                sum[i] = _mm512_fmadd_ps(d, d, sum[i]);
+            }
+        }
+        if early < query.len() {
+            let least = sum.iter().fold(_mm512_set1_ps(f32::INFINITY), |m, &s| _mm512_min_ps(m, s));
+            if _mm512_cmp_ps_mask::<_CMP_LE_OQ>(least, bound) == 0 {
+                return None;
+            }
+            for (axis, &q) in query.iter().enumerate().skip(early) {
+                let q = _mm512_set1_ps(q);
+                for i in 0..N {
+                    // SAFETY: as above.
+                    let d = _mm512_sub_ps(unsafe { _mm512_loadu_ps(at[i].add(axis * LANES)) }, q);
+                    sum[i] = _mm512_fmadd_ps(d, d, sum[i]);
+                }
+            }
+        }
+        Some(sum)
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F; `panels` holds every panel of `which`; `near` and `slot` have room for
+    /// 16 more entries behind the last that can be appended.
+    #[allow(clippy::too_many_arguments)]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn scan_panels(
+        query: &[f32],
+        panels: &[f32],
+        which: u16,
+        limit: f32,
+        early: usize,
+        first_slot: u32,
+        near: &mut [f32],
+        slot: &mut [u32],
+        mut len: usize,
+    ) -> usize {
+        let mut list = [0_u8; LANES];
+        let mut n = 0;
+        let mut left = which;
+        while left != 0 {
+            list[n] = left.trailing_zeros() as u8;
+            left &= left - 1;
+            n += 1;
+        }
+        let bound = _mm512_set1_ps(limit);
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let mut append = |panel: u8, sum: __m512| {
+            let keep = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(sum, bound);
+            if keep == 0 {
+                return;
+            }
+            let base = first_slot + u32::from(panel) * LANES as u32;
+            let slots = _mm512_add_epi32(lanes, _mm512_set1_epi32(base as i32));
+            // Compressed in registers and stored whole: compressing stores are slow on Zen 4.
+            // SAFETY: 16 entries behind `len` are inside both slices, by the caller's promise.
+            unsafe {
+                _mm512_storeu_ps(near.as_mut_ptr().add(len), _mm512_maskz_compress_ps(keep, sum));
+                _mm512_storeu_epi32(slot.as_mut_ptr().add(len).cast(), _mm512_maskz_compress_epi32(keep, slots));
+            }
+            len += keep.count_ones() as usize;
+        };
+        let mut groups = list[..n].chunks_exact(4);
+        for group in &mut groups {
+            let group = [group[0], group[1], group[2], group[3]];
+            // SAFETY: by the caller's promise.
+            if let Some(sums) = unsafe { distances(query, panels.as_ptr(), &group, bound, early) } {
+                for (panel, sum) in group.into_iter().zip(sums) {
+                    append(panel, sum);
+                }
+            }
+        }
+        for &panel in groups.remainder() {
+            // SAFETY: by the caller's promise.
+            if let Some([sum]) = unsafe { distances(query, panels.as_ptr(), &[panel], bound, early) } {
+                append(panel, sum);
+            }
+        }
+        len
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F; `query` has at least `boxes.len() / 32` axes.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+        let zero = _mm512_setzero_ps();
+        let mut sum = zero;
+        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
+            let q = _mm512_set1_ps(q);
+            // SAFETY: `ends` holds 32 values.
+            let (low, high) = unsafe { (_mm512_loadu_ps(ends.as_ptr()), _mm512_loadu_ps(ends.as_ptr().add(LANES))) };
+            let d = _mm512_max_ps(_mm512_max_ps(_mm512_sub_ps(low, q), _mm512_sub_ps(q, high)), zero);
+            sum = _mm512_fmadd_ps(d, d, sum);
+        }
+        let mut out = [0.0; LANES];
+        // SAFETY: `out` holds 16 values.
+        unsafe { _mm512_storeu_ps(out.as_mut_ptr(), sum) };
+        out
+    }
+
+    /// The lanes of the last, partial vector of `n` values.
+    fn tail(n: usize) -> __mmask16 {
+        (1_u16 << (n % LANES)) - 1
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn count(values: &[f32], limit: f32) -> usize {
+        let bound = _mm512_set1_ps(limit);
+        let mut n = 0;
+        let whole = values.chunks_exact(LANES);
+        let rest = whole.remainder();
+        for v in whole {
+            // SAFETY: `v` holds 16 values.
+            let v = unsafe { _mm512_loadu_ps(v.as_ptr()) };
+            n += _mm512_cmp_ps_mask::<_CMP_LE_OQ>(v, bound).count_ones();
+        }
+        // SAFETY: only the lanes inside `rest` are read.
+        let v = unsafe { _mm512_maskz_loadu_ps(tail(rest.len()), rest.as_ptr()) };
+        n += _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(tail(rest.len()), v, bound).count_ones();
+        n as usize
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn range(values: &[f32]) -> (f32, f32) {
+        let mut low = _mm512_set1_ps(f32::INFINITY);
+        let mut high = _mm512_setzero_ps();
+        let whole = values.chunks_exact(LANES);
+        let rest = whole.remainder();
+        for v in whole {
+            // SAFETY: `v` holds 16 values.
+            let v = unsafe { _mm512_loadu_ps(v.as_ptr()) };
+            low = _mm512_min_ps(low, v);
+            high = _mm512_max_ps(high, v);
+        }
+        let inside = tail(rest.len());
+        // SAFETY: only the lanes inside `rest` are read.
+        let v = unsafe { _mm512_maskz_loadu_ps(inside, rest.as_ptr()) };
+        low = _mm512_mask_min_ps(low, inside, low, v);
+        high = _mm512_mask_max_ps(high, inside, high, v);
+        (_mm512_reduce_min_ps(low), _mm512_reduce_max_ps(high))
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F; the slices have the same length.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn compact(near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
+        let bound = _mm512_set1_ps(limit);
+        let mut kept = 0;
+        let mut at = 0;
+        while at < near.len() {
+            let inside = if near.len() - at >= LANES { !0 } else { tail(near.len()) };
+            // SAFETY: lanes beyond the end are masked out; `kept ≤ at`, so what is stored lies inside
+            // the slices and behind nothing that is still to be read (both are read before the stores).
+            unsafe {
+                let v = _mm512_maskz_loadu_ps(inside, near.as_ptr().add(at));
+                let s = _mm512_maskz_loadu_epi32(inside, slot.as_ptr().add(at).cast());
+                let keep = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(inside, v, bound);
+                let n = keep.count_ones() as usize;
+                let dense = ((1_u32 << n) - 1) as __mmask16;
+                _mm512_mask_storeu_ps(near.as_mut_ptr().add(kept), dense, _mm512_maskz_compress_ps(keep, v));
+                _mm512_mask_storeu_epi32(
+                    slot.as_mut_ptr().add(kept).cast(),
+                    dense,
+                    _mm512_maskz_compress_epi32(keep, s),
+                );
+                kept += n;
+            }
+            at += LANES;
+        }
+        kept
+    }
+}

@@ -1,0 +1,98 @@
+//! One axis that varies: a sorted list and two pointers.
+
+use super::Points;
+use super::scan::squared_distance;
+use super::select::Ranked;
+
+/// Distinct values of the one axis, ascending, each with the positions that have it, ascending.
+///
+/// On one line the computed distance is monotone in |q − r|, because rounding is; axes that do not
+/// vary add the same terms for every point, which keeps it monotone. So the K nearest are found going
+/// outwards from the query, and only ties of the computed distance need care: a tie of two values may
+/// come from both sides or from rounding, and is ordered by position.
+pub(super) struct Sweep {
+    axis: usize,
+    values: Vec<f64>,
+    /// `positions[starts[i]..starts[i + 1]]` have `values[i]`.
+    starts: Vec<u32>,
+    positions: Vec<u32>,
+    /// Any reference point: the coordinates of the axes that do not vary.
+    model: Vec<f64>,
+}
+
+impl Sweep {
+    /// `None` when two axes vary.
+    pub(super) fn build(reference: &Points) -> Option<Sweep> {
+        let first = reference.point(0);
+        let mut varies =
+            (0..reference.dim).filter(|&a| reference.coords.chunks_exact(reference.dim).any(|x| x[a] != first[a]));
+        let axis = varies.next().unwrap_or(0);
+        if varies.next().is_some() {
+            return None;
+        }
+        let at = |i: u32| reference.point(i as usize)[axis];
+        let mut positions: Vec<u32> = (0..reference.len() as u32).collect();
+        // `partial_cmp`: −0 and 0 are the same value. Coordinates are finite.
+        positions.sort_by(|&a, &b| at(a).partial_cmp(&at(b)).expect("finite"));
+        let mut values: Vec<f64> = Vec::new();
+        let mut starts = Vec::new();
+        for (i, &position) in positions.iter().enumerate() {
+            if values.last() != Some(&at(position)) {
+                values.push(at(position));
+                starts.push(i as u32);
+            }
+        }
+        starts.push(positions.len() as u32);
+        Some(Sweep { axis, values, starts, positions, model: first.to_vec() })
+    }
+
+    /// The `k` nearest of one query. `point` is scratch.
+    pub(super) fn search(&self, query: &[f64], k: usize, point: &mut Vec<f64>, ranked: &mut Ranked) {
+        ranked.clear();
+        point.clone_from(&self.model);
+        let mut distance = |i: usize| {
+            point[self.axis] = self.values[i];
+            squared_distance(query, point)
+        };
+        // values[..left] and values[right..] are still to come.
+        let mut right = self.values.partition_point(|&v| v < query[self.axis]);
+        let mut left = right;
+        let mut below = if left > 0 { Some(distance(left - 1)) } else { None };
+        let mut above = if right < self.values.len() { Some(distance(right)) } else { None };
+        while ranked.len() < k {
+            let next = match (below, above) {
+                (Some(b), Some(a)) => b.min(a),
+                (Some(d), None) | (None, Some(d)) => d,
+                (None, None) => break,
+            };
+            let start = ranked.len();
+            let mut take = |i: usize| {
+                let with_value = &self.positions[self.starts[i] as usize..self.starts[i + 1] as usize];
+                // Positions ascend: of each value only the first can be in the answer.
+                ranked.extend(with_value.iter().take(k - start).map(|&position| (next.to_bits(), position, 0)));
+            };
+            let mut values = 0;
+            while below == Some(next) {
+                left -= 1;
+                take(left);
+                values += 1;
+                below = if left > 0 { Some(distance(left - 1)) } else { None };
+            }
+            while above == Some(next) {
+                take(right);
+                right += 1;
+                values += 1;
+                above = if right < self.values.len() { Some(distance(right)) } else { None };
+            }
+            if values > 1 {
+                ranked[start..].sort_unstable();
+            }
+        }
+        ranked.truncate(k);
+    }
+
+    /// The place of a query on the line: neighbouring queries read neighbouring memory.
+    pub(super) fn home(&self, point: &[f64]) -> u32 {
+        self.values.partition_point(|&v| v < point[self.axis]) as u32
+    }
+}

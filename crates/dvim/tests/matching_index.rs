@@ -1,0 +1,216 @@
+//! The index gives the neighbours of the plain scan, bit for bit, in every regime.
+
+use dvim::matching::{Index, Instructions, Neighbours, Points, scan};
+use proptest::prelude::*;
+
+/// Equal in every bit, on every instruction set that the processor has.
+fn assert_exact(reference: &Points, queries: &Points, k: usize) {
+    let expected = scan(reference, queries, k);
+    for with in Instructions::available() {
+        let index = Index::build_with(reference, with);
+        let found = index.nearest(queries, k);
+        assert_same(&found, &expected, &format!("{with:?}"));
+        // The streaming forms deliver the same, each to its query.
+        let streamed = index.nearest_map(
+            queries,
+            k,
+            || (),
+            |(), query, positions, distances| (query, positions.to_vec(), distances.to_vec()),
+        );
+        assert_eq!(streamed.len(), queries.len());
+        for (i, (query, positions, distances)) in streamed.into_iter().enumerate() {
+            assert_eq!(query, i);
+            assert_eq!((&positions[..], &distances[..]), expected.of(i, k));
+        }
+    }
+}
+
+fn assert_same(found: &Neighbours, expected: &Neighbours, what: &str) {
+    assert_eq!(found.group_size, expected.group_size);
+    assert_eq!(found.index, expected.index, "{what}");
+    let bits = |n: &Neighbours| n.squared_distance.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(found), bits(expected), "{what}");
+}
+
+/// How the coordinates of one axis are drawn.
+#[derive(Clone, Copy, Debug)]
+enum Axis {
+    Constant,
+    Binary,
+    Grid,
+    Smooth,
+    /// Powers of two over the whole range of exponents that squares survive, and beyond.
+    Wild,
+    Denormal,
+}
+
+fn axis() -> impl Strategy<Value = (Axis, f64)> {
+    let kind = prop_oneof![
+        1 => Just(Axis::Constant),
+        3 => Just(Axis::Binary),
+        2 => Just(Axis::Grid),
+        4 => Just(Axis::Smooth),
+        1 => Just(Axis::Wild),
+        1 => Just(Axis::Denormal),
+    ];
+    (kind, prop_oneof![3 => Just(1.0), 2 => 0.01..1.0_f64, 1 => Just(1e-300), 1 => Just(1e100), 1 => Just(1e-3)])
+}
+
+/// Tame axes are by far the most common; wild ones must not hide what happens among them.
+fn axes() -> impl Strategy<Value = Vec<(Axis, f64)>> {
+    let tame = (prop_oneof![Just(Axis::Binary), Just(Axis::Grid), Just(Axis::Smooth)], 0.01..2.0_f64);
+    prop_oneof![2 => prop::collection::vec(tame, 1..24), 1 => prop::collection::vec(axis(), 1..8)]
+}
+
+/// A small deterministic generator (SplitMix64): proptest shrinks the seed and the sizes, not the values.
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn points(&mut self, n: usize, axes: &[(Axis, f64)]) -> Points {
+        let mut coords = Vec::with_capacity(n * axes.len());
+        for _ in 0..n {
+            for &(kind, scale) in axes {
+                coords.push(match kind {
+                    Axis::Constant => scale,
+                    Axis::Binary => scale * (self.next() % 2) as f64,
+                    Axis::Grid => scale * (self.next() % 7) as f64,
+                    Axis::Smooth => scale * ((0..4).map(|_| self.uniform()).sum::<f64>() - 2.0),
+                    Axis::Wild => 2.0_f64.powi((self.next() % 1300) as i32 - 1000) * (self.uniform() - 0.5),
+                    Axis::Denormal => f64::from_bits(self.next() % 1000),
+                });
+            }
+        }
+        Points { dim: axes.len(), coords }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn index_equals_scan(axes in axes(), seed: u64, n in 1..700_usize, share in 0.0..1.0_f64, small in any::<bool>()) {
+        let mut draw = Draw(seed);
+        let reference = draw.points(n, &axes);
+        let queries = draw.points(21, &axes);
+        let k = if small { (1 + (share * 20.0) as usize).min(n) } else { 1 + (share * (n - 1) as f64) as usize };
+        assert_exact(&reference, &queries, k);
+    }
+
+    #[test]
+    fn repeated_points_come_in_row_order(axes in axes(), seed: u64, distinct in 1..6_usize, n in 1..900_usize) {
+        let mut draw = Draw(seed);
+        let few = draw.points(distinct, &axes);
+        let coords = (0..n).flat_map(|_| few.point((draw.next() % distinct as u64) as usize).to_vec()).collect();
+        let reference = Points { dim: axes.len(), coords };
+        assert_exact(&reference, &few, n.min(40));
+    }
+
+    #[test]
+    fn queries_far_from_every_unit(seed: u64, n in 1..400_usize, far in prop_oneof![Just(1e20), Just(1e160), Just(-1.7e308)]) {
+        let mut draw = Draw(seed);
+        let axes = [(Axis::Smooth, 1.0), (Axis::Binary, 1.0), (Axis::Smooth, 0.1)];
+        let reference = draw.points(n, &axes);
+        let mut queries = draw.points(5, &axes);
+        queries.coords[4] = far;
+        queries.coords[6] = far;
+        assert_exact(&reference, &queries, n.min(17));
+    }
+
+    #[test]
+    fn an_outlier_hides_nothing(seed: u64, n in 30..400_usize, out in prop_oneof![Just(1e9), Just(1e100), Just(1e308)]) {
+        let mut draw = Draw(seed);
+        let axes = [(Axis::Smooth, 1.0), (Axis::Grid, 1.0), (Axis::Smooth, 0.1)];
+        let mut reference = draw.points(n, &axes);
+        reference.coords[7] = out;
+        assert_exact(&reference, &draw.points(5, &axes), 20);
+    }
+}
+
+#[test]
+fn thousands_of_ties() {
+    let mut draw = Draw(7);
+    for axes in [vec![(Axis::Binary, 1.0); 10], vec![(Axis::Binary, 0.3); 3], vec![(Axis::Grid, 1.0); 2]] {
+        let reference = draw.points(6000, &axes);
+        let queries = draw.points(40, &axes);
+        for k in [1, 50, 1000] {
+            assert_exact(&reference, &queries, k);
+        }
+    }
+}
+
+#[test]
+fn larger_sets_with_learned_and_equal_weights() {
+    let mut draw = Draw(11);
+    let mut learned: Vec<(Axis, f64)> = Vec::new();
+    for j in 0..20 {
+        let weight: f64 = if j % 5 == 0 { 0.5 } else { 0.03 };
+        learned.push((if j < 10 { Axis::Binary } else { Axis::Smooth }, weight.sqrt()));
+    }
+    for axes in [learned, vec![(Axis::Smooth, 1.0); 20], vec![(Axis::Smooth, 1.0); 2]] {
+        let reference = draw.points(20_000, &axes);
+        let queries = draw.points(60, &axes);
+        for k in [10, 50, 1000] {
+            assert_exact(&reference, &queries, k);
+        }
+    }
+    let wide = vec![(Axis::Smooth, 1.0); 200];
+    assert_exact(&draw.points(1000, &wide), &draw.points(40, &wide), 100);
+}
+
+#[test]
+fn scores_on_one_axis() {
+    let mut draw = Draw(13);
+    for axes in [vec![(Axis::Smooth, 1.0)], vec![(Axis::Constant, 3.0), (Axis::Grid, 1.0)], vec![(Axis::Denormal, 1.0)]]
+    {
+        let reference = draw.points(3000, &axes);
+        let mut queries = draw.points(60, &axes);
+        queries.coords[0] = 10.0;
+        for k in [1, 50, 3000] {
+            assert_exact(&reference, &queries, k);
+        }
+    }
+}
+
+#[test]
+fn edges() {
+    let none = Points { dim: 3, coords: vec![] };
+    let one = Points { dim: 3, coords: vec![1.0, 2.0, 3.0] };
+    assert_exact(&one, &one, 1);
+    assert_exact(&one, &one, 0);
+    assert_exact(&one, &none, 1);
+    assert_exact(&none, &one, 0);
+    // No axis: no point either, by the definition of `Points`.
+    assert_exact(&Points { dim: 0, coords: vec![] }, &Points { dim: 0, coords: vec![] }, 0);
+    let signed = Points { dim: 1, coords: vec![0.0, -0.0, 0.0, -0.0] };
+    assert_exact(&signed, &signed, 4);
+}
+
+#[test]
+#[should_panic(expected = "a group of 5 from 4 units")]
+fn more_neighbours_than_units() {
+    let four = Points { dim: 1, coords: vec![0.0, 1.0, 2.0, 3.0] };
+    Index::build(&four).nearest(&four, 5);
+}
+
+/// Small enough for Miri and valgrind: every kernel, full and partial panels, ties, both ways.
+#[test]
+fn small_for_memory_checkers() {
+    let mut draw = Draw(5);
+    let axes = [(Axis::Binary, 1.0), (Axis::Smooth, 1.0), (Axis::Smooth, 0.2)];
+    assert_exact(&draw.points(70, &axes), &draw.points(18, &axes), 9);
+    let wide = vec![(Axis::Smooth, 1.0); 14];
+    assert_exact(&draw.points(40, &wide), &draw.points(3, &wide), 40);
+    assert_exact(&draw.points(20, &axes[1..2]), &draw.points(3, &axes[1..2]), 5);
+}
