@@ -251,11 +251,11 @@ pub(super) fn parse(bytes: &[u8], cut: Cut, limit: usize, plan: &Plan, chunk: &m
                 break None;
             }
         };
-        // A byte that is no text comes before whatever it made of the row.
-        if at.min(bytes.len()) > refused_at || failure.is_some() && start <= refused_at && refused_at != usize::MAX {
+        // A byte that is no text comes before what it may have made of the row.
+        if at > refused_at {
             let (refused_at, kind) = refused.expect("its place is known");
-            let in_quotes_or_not = memchr_iter(b'\n', &bytes[start..refused_at]).count() as u32;
-            return Err(BadRecord { row: Some(row), line: first_line + in_quotes_or_not, kind });
+            let lines = memchr_iter(b'\n', &bytes[start..refused_at]).count() as u32;
+            return Err(BadRecord { row: Some(row), line: first_line + lines, kind });
         }
         if cut.too_long {
             let kind = match failure {
