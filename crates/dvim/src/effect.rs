@@ -199,7 +199,7 @@ impl<'a> Matcher<'a> {
     /// The group of each query at each group size (ascending). Neighbours are found once, for the
     /// largest size; a smaller group is a prefix of a larger one.
     pub fn estimate<const N: usize>(&self, queries: &Points, sizes: [usize; N]) -> Vec<[GroupEstimate; N]> {
-        self.index.map(queries, sizes[N - 1], Vec::new, |scratch, members, squared_distances| {
+        self.index.nearest_map(queries, sizes[N - 1], Vec::new, |scratch, _, members, squared_distances| {
             sizes.map(|k| GroupEstimate {
                 curve: self.pool.summary(&members[..k], scratch),
                 diameter: squared_distances[k - 1].sqrt(),
