@@ -328,10 +328,12 @@ impl Objective for PartialLikelihood<'_> {
         }
 
         let (mut at_risk, mut at_risk_x) = (0.0, vec![0.0; width]);
+        let mut dying_x = vec![0.0; width];
         let mut mean = vec![0.0; width];
         for k in (0..self.groups.len()).rev() {
             let Group { start, deaths, end, .. } = self.groups[k];
-            let (mut dying, mut dying_x) = (0.0, vec![0.0; width]);
+            let mut dying = 0.0;
+            dying_x.fill(0.0);
             for i in (start..end).rev() {
                 let (w, row) = (self.weights[i], self.row(i));
                 at_risk += w;
