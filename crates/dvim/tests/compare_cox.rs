@@ -464,6 +464,9 @@ proptest! {
         let data = Data { x, p: 2, time, event };
         let fit = data.fit(Ties::Efron);
         prop_assert!(fit.coefficients.iter().all(|b| !b.is_nan()));
+        for horizon in [-1e300, 0.0, 1.0, f64::MAX] {
+            prop_assert_eq!(fit.predict(&data.x, horizon).cure_probability.len(), data.time.len());
+        }
     }
 }
 

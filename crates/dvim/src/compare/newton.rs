@@ -31,7 +31,7 @@ pub(super) struct Optimum {
 ///
 /// The decrement `g' I⁻¹ g` decides convergence. Under separation it also goes to zero while the step does
 /// not, so a small decrement with a large step is separation, and from the fourth step on the estimate and the
-/// step are tested as directions of recession, which proves it sooner.
+/// step are tested as directions of recession, which proves it sooner (`docs/methods-compare.md`, separation).
 pub(super) fn maximise(
     objective: &mut impl Objective,
     start: Vec<f64>,
