@@ -453,6 +453,34 @@ proptest! {
         );
     }
 
+    /// With one covariate monotone likelihood can be read off: in one of the two directions every death is
+    /// extreme in its risk set, and some risk set varies.
+    #[test]
+    fn separation_is_said_exactly_when_there_is_one(
+        rows in prop::collection::vec((-3_i32..4, 0_i32..9, any::<bool>()), 1..14),
+        efron in any::<bool>(),
+    ) {
+        let at_risk = |t: i32| rows.iter().filter(move |r| r.1 >= t).map(|r| r.0);
+        let deaths = || rows.iter().filter(|r| r.2);
+        let up = deaths().all(|d| at_risk(d.1).all(|x| x <= d.0));
+        let down = deaths().all(|d| at_risk(d.1).all(|x| x >= d.0));
+        let varies = deaths().any(|d| at_risk(d.1).any(|x| x != d.0));
+        let data = Data::new(
+            &[rows.iter().map(|r| f64::from(r.0)).collect()],
+            rows.iter().map(|r| f64::from(r.1)).collect(),
+            rows.iter().map(|r| r.2).collect(),
+        );
+        let reason = data.fit(if efron { Ties::Efron } else { Ties::Breslow }).certificate.stop_reason;
+        let expected = if deaths().count() == 0 {
+            StopReason::NoInformation
+        } else if (up || down) && varies {
+            StopReason::Separation
+        } else {
+            StopReason::Converged
+        };
+        prop_assert_eq!(reason, expected);
+    }
+
     /// Extreme but finite numbers neither panic nor turn into NaN coefficients.
     #[test]
     fn wild_numbers_do_not_break_it(
