@@ -141,7 +141,7 @@ fn six_units_worked_by_hand() {
 
 /// R stops once the log-likelihood moves by less than 1e-9 of itself: what it prints for rossi is Newton's fourth step, right to
 /// about eight digits. So the fourth step here must give R's digits, and the optimum those of a plain 80-bit Newton run
-/// to the end (sums over risk sets as written in the textbook; NumPy longdouble, gradient 5e-17).
+/// to the end (sums over risk sets as written in the textbook; `fixtures/python/compare_optimum.py`).
 #[test]
 fn rossi_as_in_r() {
     let Some(csv) = outside("rossi.csv") else { return };
@@ -453,6 +453,34 @@ proptest! {
         );
     }
 
+    /// With one covariate monotone likelihood can be read off: in one of the two directions every death is
+    /// extreme in its risk set, and some risk set varies.
+    #[test]
+    fn separation_is_said_exactly_when_there_is_one(
+        rows in prop::collection::vec((-3_i32..4, 0_i32..9, any::<bool>()), 1..14),
+        efron in any::<bool>(),
+    ) {
+        let at_risk = |t: i32| rows.iter().filter(move |r| r.1 >= t).map(|r| r.0);
+        let deaths = || rows.iter().filter(|r| r.2);
+        let up = deaths().all(|d| at_risk(d.1).all(|x| x <= d.0));
+        let down = deaths().all(|d| at_risk(d.1).all(|x| x >= d.0));
+        let varies = deaths().any(|d| at_risk(d.1).any(|x| x != d.0));
+        let data = Data::new(
+            &[rows.iter().map(|r| f64::from(r.0)).collect()],
+            rows.iter().map(|r| f64::from(r.1)).collect(),
+            rows.iter().map(|r| r.2).collect(),
+        );
+        let reason = data.fit(if efron { Ties::Efron } else { Ties::Breslow }).certificate.stop_reason;
+        let expected = if deaths().count() == 0 {
+            StopReason::NoInformation
+        } else if (up || down) && varies {
+            StopReason::Separation
+        } else {
+            StopReason::Converged
+        };
+        prop_assert_eq!(reason, expected);
+    }
+
     /// Extreme but finite numbers neither panic nor turn into NaN coefficients.
     #[test]
     fn wild_numbers_do_not_break_it(
@@ -464,10 +492,13 @@ proptest! {
         let data = Data { x, p: 2, time, event };
         let fit = data.fit(Ties::Efron);
         prop_assert!(fit.coefficients.iter().all(|b| !b.is_nan()));
+        for horizon in [-1e300, 0.0, 1.0, f64::MAX] {
+            prop_assert_eq!(fit.predict(&data.x, horizon).cure_probability.len(), data.time.len());
+        }
     }
 }
 
-/// Not a benchmark, a guard: the paper's sizes must stay cheap. Prints what it took.
+/// The sizes of the paper: the truth is recovered, interpolated means equal direct ones, and the cost is printed.
 #[test]
 fn the_size_of_the_paper() {
     let (n, p) = (7_000, 20);
@@ -476,31 +507,39 @@ fn the_size_of_the_paper() {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         ((state >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     };
-    let mut draw =
-        |n: usize| -> Vec<f64> { (0..n * p).map(|_| (0..4).map(|_| uniform()).sum::<f64>() - 2.0).collect() };
-    let x = draw(n);
-    let estimation = draw(13_000);
-    let risk = |unit: &[f64]| (0.8 * unit[0] - 0.5 * unit[1]).exp();
-    let time: Vec<f64> =
-        x.chunks(p).enumerate().map(|(i, u)| -(((i * 7919) % n) as f64 + 0.5).ln() / risk(u) + 9.0 / risk(u)).collect();
-    let event: Vec<bool> = (0..n).map(|i| i % 3 != 0).collect();
+    let mut draw = |count: usize| -> Vec<f64> { (0..count).map(|_| uniform()).collect() };
+    let covariates = |u: Vec<f64>| -> Vec<f64> { u.iter().map(|u| 4.0 * u - 2.0).collect() };
+    let (x, estimation) = (covariates(draw(n * p)), covariates(draw(13_000 * p)));
+    let mut truth = vec![0.0; p];
+    truth[..3].copy_from_slice(&[0.8, -0.5, 0.3]);
+    let risk = |unit: &[f64]| unit.iter().zip(&truth).map(|(x, b)| x * b).sum::<f64>().exp();
+    let failing: Vec<f64> = x.chunks(p).zip(draw(n)).map(|(unit, u)| -u.ln() / risk(unit)).collect();
+    let censoring: Vec<f64> = draw(n).iter().map(|u| 3.0 * u).collect();
+    let time = failing.iter().zip(&censoring).map(|(t, c)| t.min(*c)).collect();
+    let event = failing.iter().zip(&censoring).map(|(t, c)| t <= c).collect();
     let data = Data { x, p, time, event };
     let start = std::time::Instant::now();
     let fit = data.fit(Ties::Breslow);
     let fitted = start.elapsed();
+    assert!(fit.certificate.converged);
+    for (j, b) in truth.iter().enumerate() {
+        assert!((fit.coefficients[j] - b).abs() < 4.0 * fit.standard_errors[j], "covariate {j}");
+    }
     let start = std::time::Instant::now();
-    let prediction = fit.predict(&estimation, 5.0);
+    let prediction = fit.predict(&estimation, 2.0);
     let predicted = start.elapsed();
     let means = prediction.mean_event_time.unwrap();
     let risks = fit.log_risks(&estimation);
-    for i in (0..13_000).step_by(97) {
-        let exact = fit.baseline.mean_event_time(5.0, risks[i]).unwrap();
-        assert!((means[i] - exact).abs() < 1e-10 * 5.0);
+    let start = std::time::Instant::now();
+    for (m, &u) in means.iter().zip(&risks) {
+        let direct = fit.baseline.mean_event_time(2.0, u).unwrap();
+        assert!((m - direct).abs() < 1e-11 * 2.0);
     }
-    let steps = fit.baseline.times.len();
+    let direct = start.elapsed();
+    let (steps, events) = (fit.certificate.iterations, fit.baseline.times.len());
     eprintln!(
-        "n 7,000, p 20: fit {fitted:?} ({} steps); 13,000 units x {steps} events: {predicted:?}",
-        fit.certificate.iterations
+        "Cox, n 7,000, p 20: {fitted:?} in {steps} steps; 13,000 units x {events} events: {predicted:?}, one by one {direct:?}"
     );
-    assert!(fit.certificate.converged);
+    // With the true baseline Λ(t) = t, S(2 | x = 0) = exp(−2).
+    assert!((fit.survival(&vec![0.0; p], 2.0) - (-2.0_f64).exp()).abs() < 0.02);
 }

@@ -116,11 +116,25 @@ proptest! {
         let x: Vec<f64> = rows.iter().flat_map(|r| r.0.iter().map(|&v| f64::from(v) * scale)).collect();
         let y: Vec<bool> = rows.iter().map(|r| r.1).collect();
         let fitted = fit(&x, 3, &y);
-        prop_assert!(fitted.score().evaluate_all(&x).iter().all(|p| *p > 0.0 && *p < 1.0));
+        prop_assert!(fitted.score().evaluate_all(&x).iter().all(|p| (0.0..=1.0).contains(p)));
         prop_assert!(fitted.certificate.log_likelihood <= 0.0);
         prop_assert!(
             !matches!(fitted.certificate.stop_reason, StopReason::MaxIterations | StopReason::NoProgress),
             "{:?}", fitted.certificate
         );
+    }
+
+    /// With one covariate separation can be read off: the outcomes do not overlap, but for one shared value.
+    #[test]
+    fn separation_is_said_exactly_when_there_is_one(rows in prop::collection::vec((-3_i32..4, any::<bool>()), 2..14)) {
+        let side = |y: bool| rows.iter().filter(move |r| r.1 == y).map(|r| r.0);
+        let (Some(low0), Some(high0)) = (side(false).min(), side(false).max()) else { return Ok(()) };
+        let (Some(low1), Some(high1)) = (side(true).min(), side(true).max()) else { return Ok(()) };
+        let constant = low0.min(low1) == high0.max(high1);
+        let separated = !constant && (high0 <= low1 || high1 <= low0);
+        let x: Vec<f64> = rows.iter().map(|r| f64::from(r.0)).collect();
+        let y: Vec<bool> = rows.iter().map(|r| r.1).collect();
+        let expected = if separated { StopReason::Separation } else { StopReason::Converged };
+        prop_assert_eq!(fit(&x, 1, &y).certificate.stop_reason, expected);
     }
 }

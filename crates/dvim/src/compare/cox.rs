@@ -75,7 +75,7 @@ pub struct CoxEffects {
 ///
 /// With risk set R at an event time, its deaths D (d of them) and weights `w = exp(x'b)`, an event time adds
 /// `Σ_D x'b − Σ_l log(Σ_R w − c_l Σ_D w)`, l = 0 … d − 1, to the log-likelihood; `c_l = l / d` (Efron 1977) or 0 (Breslow 1974).
-/// The derivatives are in [`PartialLikelihood`]. Newton's method starts from 0 on covariates centred and scaled
+/// Derivatives: `docs/methods-compare.md`, cox-gradient. Newton's method starts from 0 on covariates centred and scaled
 /// over the units at risk at the first event (the others never enter the likelihood).
 pub fn fit(units: &Units, ties: Ties, options: &FitOptions) -> Result<CoxFit, InvalidInput> {
     units.check()?;
@@ -241,7 +241,7 @@ fn by_time(time: &[f64], event: &[bool], a: usize, b: usize) -> Ordering {
 /// * information: `Σ_i A_i x_i x_i' − Σ_k Σ_l x̄_kl x̄_kl'`, x̄ the weighted means of the risk sets;
 ///
 /// which takes one pass back in time for sums over risk sets, one forward for the hazards, and two matrix
-/// products: O(n p²), where keeping `Σ w x x'` for every risk set would cost twice that.
+/// products: O(n p²) (`docs/methods-compare.md`, cox-gradient), where keeping `Σ w x x'` for every risk set would cost twice that.
 struct PartialLikelihood<'a> {
     /// Standardised covariates in order of time.
     rows: &'a [f64],
@@ -328,10 +328,12 @@ impl Objective for PartialLikelihood<'_> {
         }
 
         let (mut at_risk, mut at_risk_x) = (0.0, vec![0.0; width]);
+        let mut dying_x = vec![0.0; width];
         let mut mean = vec![0.0; width];
         for k in (0..self.groups.len()).rev() {
             let Group { start, deaths, end, .. } = self.groups[k];
-            let (mut dying, mut dying_x) = (0.0, vec![0.0; width]);
+            let mut dying = 0.0;
+            dying_x.fill(0.0);
             for i in (start..end).rev() {
                 let (w, row) = (self.weights[i], self.row(i));
                 at_risk += w;
@@ -384,7 +386,7 @@ impl Objective for PartialLikelihood<'_> {
     }
 
     /// The likelihood is monotone along d exactly when at every event time each death has the largest `d'x` of its
-    /// risk set, and some risk set is not constant (Bryson and Johnson 1981; Heinze and Schemper 2001).
+    /// risk set, and some risk set is not constant (Bryson and Johnson 1981; Heinze and Schemper 2001; `docs/methods-compare.md`, separation).
     fn recedes(&self, direction: &[f64]) -> bool {
         let slopes: Vec<f64> = (0..self.n_units).map(|i| dot(direction, self.row(i))).collect();
         let slack = 1e-9 * slopes.iter().fold(0.0_f64, |a, s| a.max(s.abs()));

@@ -1,4 +1,5 @@
 //! Covariates made fit for Newton's method: centred, scaled, and without columns that repeat others.
+//! Why those columns can be found before the first step: `docs/methods-compare.md`, cox-rank.
 
 use nalgebra::DMatrix;
 
@@ -113,7 +114,8 @@ impl Gram {
     /// Adds `sign · weight · row row'` to `sum`, now or at the next flush. All rows between two flushes share a sign.
     pub fn push(&mut self, weight: f64, row: &[f64], sign: f64, sum: &mut DMatrix<f64>) {
         let root = weight.sqrt();
-        for (entry, x) in self.block.column_mut(self.filled).iter_mut().zip(row) {
+        let start = self.filled * row.len();
+        for (entry, x) in self.block.as_mut_slice()[start..start + row.len()].iter_mut().zip(row) {
             *entry = root * x;
         }
         self.filled += 1;

@@ -17,7 +17,7 @@
 //!
 //! is convex: the minimum drops one slope and shifts by one, the cost adds a kink at 0. Kinks are kept in
 //! two ordered maps (left and right of the minimum), of each `F_i` only a minimiser `m_i` is remembered, and going back
-//! `f_{i−1} = min(m_{i−1}, f_i − 1)` or `max(m_{i−1}, f_i + 1)`. O(n log n). Derivation: `docs/methods-compare.md`.
+//! `f_{i−1} = min(m_{i−1}, f_i − 1)` or `max(m_{i−1}, f_i + 1)`. O(n log n). Derivation: `docs/methods-compare.md`, full-path and full-programme.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};

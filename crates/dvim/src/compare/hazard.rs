@@ -66,7 +66,7 @@ impl CumulativeHazard {
     /// in N + 1 Chebyshev points on `[a − L, a + L]` therefore errs by at most `4 t_m sec θ ρ⁻ᴺ / (ρ − 1)` with
     /// `L (ρ − 1/ρ) / 2 = θ` (Trefethen, *Approximation Theory and Approximation Practice*, theorem 8.2). N is
     /// chosen before any evaluation so that this is below [`INTERPOLATION_ERROR`] · t_m; where that needs as many
-    /// points as half the units, each unit is computed directly. (Times are measured from the first one.)
+    /// points as half the units, each unit is computed directly. (Times are measured from the first one.) Derivation: `docs/methods-compare.md`, cox-interpolation.
     pub fn mean_event_times(&self, horizon: f64, log_risks: &[f64]) -> Option<Vec<f64>> {
         let steps = self.times.partition_point(|&t| t <= horizon);
         if steps == 0 {

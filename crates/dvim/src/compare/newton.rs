@@ -5,6 +5,12 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::{FitOptions, StopReason};
 
+/// No scaled coefficient moves further in one step. Near separation the information is almost nil and a full Newton step can land where
+/// all weights underflow; elsewhere the limit is not reached (five log hazard ratios per standard deviation).
+const LONGEST_STEP: f64 = 5.0;
+/// A fit that cannot finish with a scaled coefficient beyond this is taken for separation.
+const FAR: f64 = 20.0;
+
 /// A concave, twice differentiable log-likelihood.
 pub(super) trait Objective {
     /// Value at `at`; fills the gradient and the information (minus the Hessian), which come zeroed.
@@ -31,7 +37,7 @@ pub(super) struct Optimum {
 ///
 /// The decrement `g' I⁻¹ g` decides convergence. Under separation it also goes to zero while the step does
 /// not, so a small decrement with a large step is separation, and from the fourth step on the estimate and the
-/// step are tested as directions of recession, which proves it sooner.
+/// step are tested as directions of recession, which proves it sooner (`docs/methods-compare.md`, separation).
 pub(super) fn maximise(
     objective: &mut impl Objective,
     start: Vec<f64>,
@@ -67,7 +73,7 @@ pub(super) fn maximise(
         }
         // Round-off in a sum of n terms may hide a true gain: allow that much of a fall.
         let slack = 1e-12 * (1.0 + point.value.abs());
-        let mut length = 1.0;
+        let mut length = (LONGEST_STEP / longest).min(1.0);
         let mut accepted = None;
         for _ in 0..=options.max_halvings {
             let trial = Point::new(objective, point.moved(&step, length), ridge);
@@ -87,6 +93,9 @@ pub(super) fn maximise(
         }
         iterations += 1;
     };
+    let unfinished = matches!(stop_reason, StopReason::MaxIterations | StopReason::NoProgress);
+    let far = point.at.iter().any(|b| b.abs() > FAR);
+    let stop_reason = if unfinished && far && !penalised { StopReason::Separation } else { stop_reason };
     let covariance = match Cholesky::new(point.information.clone()) {
         Some(factor) => factor.inverse(),
         None => DMatrix::from_element(size, size, f64::NAN),
