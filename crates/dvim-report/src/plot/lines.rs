@@ -97,7 +97,7 @@ impl LineChart {
 
         // Names stand at the ends of the lines if they leave the panel most of the width; else in a legend.
         let named: Vec<&Drawable> = drawn.iter().filter(|d| !d.label.is_empty() && !d.points.is_empty()).collect();
-        let widest = named.iter().map(|d| text::width(d.label, BODY) * 1.06).fold(0.0, f64::max);
+        let widest = named.iter().map(|d| text::width(d.label, BODY) * text::BOLD).fold(0.0, f64::max);
         let direct = !named.is_empty() && widest <= canvas.width * 0.26 && named.len() <= 8;
         let mut top = canvas.top + 4.0;
         if !direct {

@@ -250,7 +250,7 @@ impl Scale {
 
     /// Ticks for a vertical axis.
     pub(super) fn ticks_up(&self) -> Vec<Tick> {
-        self.ticks(|_, spacing| spacing >= 36.0)
+        self.ticks(|_, spacing| spacing >= 28.0)
     }
 
     /// The densest set of round ticks that `fits`, which sees the ticks and the smallest distance between two in pixels.
@@ -334,7 +334,7 @@ impl Scale {
             .filter(|&(v, _)| self.contains(v))
             .map(|(value, p)| {
                 let shown = value * self.format.factor();
-                let digits = if (-4..6).contains(&p) { text::number(shown) } else { text::scientific(shown, 0) };
+                let digits = if (-4..6).contains(&p) { text::short(shown) } else { text::scientific(shown, 0) };
                 Tick { value, label: self.format.dress(value, digits) }
             })
             .collect()
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_not_crowded() {
-        assert_eq!(labels(&Axis::new(""), (0.0, 3650.0), 400.0), ["0", "1,000", "2,000", "3,000"]);
+        assert_eq!(labels(&Axis::new(""), (0.0, 3650.0), 300.0), ["0", "1,000", "2,000", "3,000"]);
         let points = Axis::new("").format(Format::Points);
         assert_eq!(labels(&points, (-0.12, 0.21), 300.0), ["−10", "0", "+10", "+20"]);
         assert_eq!(labels(&Axis::new("").log(), (900.0, 150_000.0), 200.0), ["1,000", "10,000", "100,000"]);
