@@ -294,7 +294,7 @@ impl SurvivalCurves {
         let edge = frame.right;
         let room = canvas.width - edge - SIDE;
         if let Some(h) = horizon {
-            canvas.line(edge, frame.top - 6.0, edge, frame.bottom, Style::stroke(Ink::Text, 1.0));
+            canvas.line(edge, frame.top - 6.0, edge, y.from, Style::stroke(Ink::Text, 1.0));
             let words = format!("H = {} {}", text::short(h), self.unit);
             canvas.text(edge, frame.top - 11.0, words.trim_end(), Label::new(SMALL, Ink::Text).end().halo());
             canvas.text(edge + SIDE, frame.top - 11.0, "event-free at H", Label::new(SMALL, Ink::Muted).at_most(room));
