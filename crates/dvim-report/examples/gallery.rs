@@ -202,7 +202,7 @@ fn main() -> std::io::Result<()> {
     let boxes = BoxPlots {
         about: about("Absolute error of the cure effect by method"),
         groups: groups.collect(),
-        axis: Axis::new("Absolute error of the cure effect (percentage points)").format(Format::Percent),
+        axis: Axis::new("Absolute error of the cure effect").format(Format::Percent),
         reference: None,
     };
     add(boxes.svg(), "Absolute error by method; the method of the paper is filled.");

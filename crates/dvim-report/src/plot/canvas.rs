@@ -100,7 +100,7 @@ impl Label {
     }
 
     fn width(&self, text: &str) -> f64 {
-        text::width(text, self.size) * if self.bold { 1.06 } else { 1.0 }
+        text::width(text, self.size) * if self.bold { text::BOLD } else { 1.0 }
     }
 }
 
@@ -255,7 +255,8 @@ impl<'a> Canvas<'a> {
         if words.is_empty() {
             return;
         }
-        let (shown, cut) = text::truncate(words, label.size * if label.bold { 1.06 } else { 1.0 }, label.max_width);
+        let (shown, cut) =
+            text::truncate(words, label.size * if label.bold { text::BOLD } else { 1.0 }, label.max_width);
         self.body.push_str("<text");
         self.attr("x", x);
         self.attr("y", y);

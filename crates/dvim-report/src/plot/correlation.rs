@@ -29,12 +29,13 @@ impl CorrelationMatrix {
         let names = widest.min(canvas.width * 0.32) + 2.0;
         let left = names + 10.0;
         // The angled heads of the last columns reach beyond the matrix.
-        let head = widest.min(150.0);
+        let head = widest.min(175.0);
         let slant = 50f64.to_radians();
         let cell = ((canvas.width - left - head * slant.cos() - 4.0) / n as f64).clamp(8.0, 62.0);
         let height = cell.min(36.0);
         let top = canvas.top + head * slant.sin() + 16.0;
-        let size = (cell * 0.32).min(11.5);
+        // The widest number is "−0.00".
+        let size = ((cell - 4.0) / text::width("−0.00", 1.0)).min(11.5);
         let mut undefined = 0;
         for (i, row) in self.labels.iter().enumerate() {
             let y = top + height * (i as f64 + 0.5);
@@ -57,8 +58,8 @@ impl CorrelationMatrix {
                 let gap = if cell > 16.0 { 1.5 } else { 0.4 };
                 let (y0, style) = (y - height / 2.0, Style::fill(ink).opacity(opacity));
                 canvas.rect_with_title(x, y0, cell - gap, height - gap, style, &title);
-                if size >= 6.5 {
-                    let ink = if strength > 0.55 { on } else { Ink::Text };
+                if size >= 6.0 {
+                    let ink = if strength > 0.68 { on } else { Ink::Text };
                     canvas.text_mid(x + cell / 2.0, y, &words, Label::new(size, ink).middle());
                 }
             }

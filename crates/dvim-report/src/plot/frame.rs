@@ -67,6 +67,17 @@ impl Frame {
         })
     }
 
+    /// What lies on either side of `x`, with arrows: "← fewer cured | more cured →".
+    pub(super) fn sides(&self, canvas: &mut Canvas, x: f64, y: f64, below: &str, above: &str) {
+        let label = Label::new(SMALL, Ink::Muted);
+        if !below.is_empty() && x > self.left + 20.0 {
+            canvas.text(x - 6.0, y, &format!("← {below}"), label.end().at_most(x - 6.0));
+        }
+        if !above.is_empty() && x < self.right - 20.0 {
+            canvas.text(x + 6.0, y, &format!("{above} →"), label.at_most(canvas.width - x - 6.0));
+        }
+    }
+
     /// An estimate with its interval, level at `y`; an interval that runs off the panel ends in an arrow.
     pub(super) fn estimate(&self, canvas: &mut Canvas, estimate: Estimate, y: f64, ink: Ink, mark: Mark) {
         if let Some((low, high)) = estimate.drawable_interval() {
@@ -117,17 +128,17 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Rows under `top` with names as wide as they are, up to a share of the canvas.
+    /// Rows under `top` with names (and whether they are bold) as wide as they are, up to a share of the canvas.
     pub(super) fn new<'s>(
         canvas: &Canvas,
-        names: impl Iterator<Item = &'s str>,
+        names: impl Iterator<Item = (&'s str, bool)>,
         share: f64,
         top: f64,
         height: f64,
     ) -> Self {
         let (mut widest, mut count) = (0.0f64, 0);
-        for name in names {
-            widest = widest.max(text::width(name, BODY) * 1.06);
+        for (name, bold) in names {
+            widest = widest.max(text::width(name, BODY) * if bold { text::BOLD } else { 1.0 });
             count += 1;
         }
         Rows { names: (widest + 2.0).min(canvas.width * share), top, height, count }
@@ -157,7 +168,6 @@ impl Rows {
 /// The sign beside a word in a legend.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Key {
-    Line(Ink, &'static str),
     Point(Ink, Marker, bool),
     LinePoint(Ink, &'static str, Marker),
 }
@@ -176,14 +186,13 @@ pub(super) fn legend(canvas: &mut Canvas, x: f64, y: f64, items: &[(Key, &str)])
             px = x;
             py += 18.0;
         }
-        if let Key::Line(ink, dash) | Key::LinePoint(ink, dash, _) = key {
+        if let Key::LinePoint(ink, dash, _) = key {
             canvas.line(px, py, px + sign, py, Style::stroke(ink, 2.0).dash(dash));
         }
-        if let Key::Point(ink, marker, _) | Key::LinePoint(ink, _, marker) = key {
-            let hollow = matches!(key, Key::Point(_, _, true));
-            let style = if hollow { Style::fill(Ink::Paper).outline(ink, 1.6) } else { Style::fill(ink) };
-            canvas.marker(marker, px + sign / 2.0, py, 4.0, style, "");
-        }
+        let (Key::Point(ink, marker, _) | Key::LinePoint(ink, _, marker)) = key;
+        let hollow = matches!(key, Key::Point(_, _, true));
+        let style = if hollow { Style::fill(Ink::Paper).outline(ink, 1.6) } else { Style::fill(ink) };
+        canvas.marker(marker, px + sign / 2.0, py, 4.0, style, "");
         canvas.text_mid(px + sign + 6.0, py, words, Label::new(BODY, Ink::Text).at_most(room));
         px += width;
     }

@@ -1,6 +1,6 @@
 //! The distribution of individual effects.
 
-use super::canvas::{BODY, Canvas, Label, Path, SMALL, Style};
+use super::canvas::{BODY, Canvas, Label, Path, Style};
 use super::frame::Frame;
 use super::palette::Ink;
 use super::scale::{Extent, Scale};
@@ -27,6 +27,11 @@ pub struct EffectHistogram {
     pub below: String,
     /// What an effect above zero means.
     pub above: String,
+}
+
+/// Baseline of a row of words above the panel, counted from the panel up.
+fn canvas_row(top: f64, row: usize) -> f64 {
+    top - 12.0 - 16.0 * row as f64
 }
 
 impl EffectHistogram {
@@ -70,7 +75,7 @@ impl EffectHistogram {
 
         let tallest = bins.counts.iter().copied().max().unwrap_or(1) as f64;
         let y_axis = Axis::new("");
-        let top = canvas.top + 56.0;
+        let top = canvas.top + 58.0;
         let bottom = top + canvas.panel_height(230.0);
         let y = Scale::new(&y_axis, (0.0, tallest * 1.06), (bottom, top));
         let left = Frame::y_width(&y);
@@ -101,24 +106,16 @@ impl EffectHistogram {
             canvas.path(&ticks, Style::stroke(Ink::Text, 0.8).opacity(0.55));
         }
         canvas.line(left, bottom, frame.right, bottom, Style::stroke(Ink::Axis, 1.0));
-        let zero = frame.reference_x(&mut canvas, 0.0, Style::stroke(Ink::Text, 1.0));
-        if let Some(zero) = zero {
-            let label = Label::new(SMALL, Ink::Muted);
-            if !self.below.is_empty() && zero > frame.left {
-                let room = zero - frame.left;
-                canvas.text(zero - 6.0, top - 10.0, &format!("← {}", self.below), label.end().at_most(room).halo());
-            }
-            if !self.above.is_empty() {
-                let room = frame.right - zero - 6.0;
-                canvas.text(zero + 6.0, top - 10.0, &format!("{} →", self.above), label.at_most(room).halo());
-            }
+        if let Some(zero) = frame.reference_x(&mut canvas, 0.0, Style::stroke(Ink::Text, 1.0)) {
+            frame.sides(&mut canvas, zero, canvas_row(top, 1), &self.below, &self.above);
         }
         if let Some(mean) = mean.filter(|m| frame.x.contains(m.value)) {
             let x = frame.x.px(mean.value);
-            canvas.line(x, top - 26.0, x, bottom, Style::stroke(Ink::Text, 1.6).dash("5 3"));
+            canvas.line(x, top - 8.0, x, bottom, Style::stroke(Ink::Text, 1.6).dash("5 3"));
             let words = format!("mean {}", mean.words(self.axis.format));
-            let label = Label::new(BODY, Ink::Text).bold(true).halo();
-            canvas.text_beside(x, top - 30.0, 6.0, canvas.width, &words, label);
+            let label = Label::new(BODY, Ink::Text).bold(true);
+            let edge = canvas.width;
+            canvas.text_beside(x - 4.0, canvas_row(top, 0) - 4.0, 4.0, edge, &words, label);
         }
         canvas.finish(below)
     }

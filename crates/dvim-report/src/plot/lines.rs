@@ -9,6 +9,9 @@ use super::{About, Axis, Estimate, Spacing, text};
 /// Points of a series drawn at most with markers and whiskers; longer series are a line and a band.
 const MARKED: usize = 40;
 
+/// Lines of more points are drawn as the envelope of their columns.
+const MANY: usize = 2000;
+
 /// A point of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinePoint {
@@ -97,7 +100,7 @@ impl LineChart {
 
         // Names stand at the ends of the lines if they leave the panel most of the width; else in a legend.
         let named: Vec<&Drawable> = drawn.iter().filter(|d| !d.label.is_empty() && !d.points.is_empty()).collect();
-        let widest = named.iter().map(|d| text::width(d.label, BODY) * 1.06).fold(0.0, f64::max);
+        let widest = named.iter().map(|d| text::width(d.label, BODY) * text::BOLD).fold(0.0, f64::max);
         let direct = !named.is_empty() && widest <= canvas.width * 0.26 && named.len() <= 8;
         let mut top = canvas.top + 4.0;
         if !direct {
@@ -155,6 +158,12 @@ fn draw_intervals(canvas: &mut Canvas, frame: &Frame, y: &Scale, d: &Drawable) {
         .filter_map(|p| p.y.drawable_interval().map(|(low, high)| (frame.x.px(p.x), y.px(low), y.px(high))))
         .collect();
     if d.band && intervals.len() > 1 {
+        // Of intervals in the same half pixel the band shows the union.
+        let union = |column: &[(f64, f64, f64)]| {
+            let first = column[0];
+            column.iter().fold(first, |(x, low, high), i| (x, low.max(i.1), high.min(i.2)))
+        };
+        let intervals: Vec<_> = intervals.chunk_by(|a, b| same_column(a.0, b.0)).map(union).collect();
         let mut band = Path::default();
         let lower = intervals.iter().rev().map(|&(x, low, _)| (x, low));
         band.polygon(intervals.iter().map(|&(x, _, high)| (x, high)).chain(lower));
@@ -170,7 +179,7 @@ fn draw_intervals(canvas: &mut Canvas, frame: &Frame, y: &Scale, d: &Drawable) {
 
 fn draw_line(canvas: &mut Canvas, frame: &Frame, y: &Scale, d: &Drawable) {
     let mut pixels: Vec<(f64, f64)> = d.points.iter().map(|p| (frame.x.px(p.x), y.px(p.y.value))).collect();
-    if pixels.len() > 4000 {
+    if pixels.len() > MANY {
         pixels = envelope(&pixels);
     }
     let mut line = Path::default();
@@ -183,10 +192,14 @@ fn draw_line(canvas: &mut Canvas, frame: &Frame, y: &Scale, d: &Drawable) {
     }
 }
 
+fn same_column(a: f64, b: f64) -> bool {
+    (a * 2.0).floor() == (b * 2.0).floor()
+}
+
 /// The lowest and highest pixel of each half-pixel column: what a line through very many points looks like.
 fn envelope(pixels: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut out: Vec<(f64, f64)> = Vec::new();
-    for column in pixels.chunk_by(|a, b| (a.0 * 2.0).floor() == (b.0 * 2.0).floor()) {
+    for column in pixels.chunk_by(|a, b| same_column(a.0, b.0)) {
         let x = column[0].0;
         let (lo, hi) = column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| (l.min(p.1), h.max(p.1)));
         out.push((x, lo));

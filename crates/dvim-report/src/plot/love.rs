@@ -75,14 +75,14 @@ impl LovePlot {
             .collect();
         let top = canvas.top;
         let top = legend(&mut canvas, 0.0, top, &items) + if threshold.is_some() { 16.0 } else { 2.0 };
-        let layout = Rows::new(&canvas, rows.iter().map(|r| r.covariate.as_str()), 0.36, top, 22.0);
+        let layout = Rows::new(&canvas, rows.iter().map(|r| (r.covariate.as_str(), false)), 0.36, top, 22.0);
         let limits = (0.0, extent.limits(0.04).1);
         let frame = Frame::new(&axis, limits, (layout.left(), canvas.width - 14.0), (top, layout.bottom() + 2.0));
         let below = frame.draw_x(&mut canvas, &axis.title);
         if let Some(threshold) = threshold {
             let style = Style::stroke(Ink::Text, 1.0).dash("4 3");
             if let Some(x) = frame.reference_x(&mut canvas, threshold, style) {
-                canvas.text(x, top - 5.0, &text::number(threshold), Label::new(SMALL, Ink::Muted).middle());
+                canvas.text(x, top - 5.0, &text::short(threshold), Label::new(SMALL, Ink::Muted).middle());
             }
         }
         for (i, row) in rows.iter().enumerate() {

@@ -84,7 +84,7 @@ impl EffectPlane {
         let y_limits = limits(&self.time_axis, |p| p.1, |h| h.time);
 
         let many = points.len() > DOTS;
-        let top = canvas.top + 46.0;
+        let top = canvas.top + if many { 46.0 } else { 26.0 };
         let bottom = top + canvas.panel_height((canvas.width * 0.58).min(420.0));
         let y = Scale::new(&self.time_axis, y_limits, (bottom, top));
         let left = Frame::y_width(&y);

@@ -4,7 +4,7 @@ use super::canvas::{Canvas, Label, SMALL, Style};
 use super::frame::{Frame, Mark, Rows};
 use super::palette::{Ink, Marker};
 use super::scale::Extent;
-use super::{About, Axis, Estimate, Format, text};
+use super::{About, Axis, Estimate, text};
 
 /// A row.
 #[derive(Clone, Debug, Default)]
@@ -48,13 +48,18 @@ impl RatioChart {
             .rows
             .iter()
             .map(|r| {
-                let ratio =
-                    if self.axis.drawable(r.ratio.value) { Format::Times.value(r.ratio.value) } else { "–".into() };
+                let ratio = if self.axis.drawable(r.ratio.value) {
+                    format!("{}×", text::short(r.ratio.value))
+                } else {
+                    "–".into()
+                };
                 if r.remark.is_empty() { ratio } else { format!("{ratio}, {}", r.remark) }
             })
             .collect();
-        let widest = words.iter().map(|w| text::width(w, SMALL)).fold(0.0, f64::max).min(canvas.width * 0.3);
-        let layout = Rows::new(&canvas, self.rows.iter().map(|r| r.label.as_str()), 0.36, canvas.top, 24.0);
+        let widest =
+            words.iter().map(|w| text::width(w, SMALL) * text::BOLD).fold(0.0, f64::max).min(canvas.width * 0.3);
+        let layout =
+            Rows::new(&canvas, self.rows.iter().map(|r| (r.label.as_str(), r.emphasis)), 0.36, canvas.top, 24.0);
         let panel = (layout.left(), canvas.width - widest - 14.0);
         let frame = Frame::new(&self.axis, extent.limits(0.05), panel, (layout.top, layout.bottom() + 2.0));
         let below = frame.draw_x(&mut canvas, &self.axis.title);

@@ -175,8 +175,8 @@ impl<'a> Extent<'a> {
         let (lo, hi) = self.range.unwrap_or(if self.axis.spacing == Spacing::Log { (1.0, 10.0) } else { (0.0, 1.0) });
         if self.axis.spacing == Spacing::Log {
             let (lo, hi) = if separate(lo.ln(), hi.ln()) { (lo, hi) } else { (lo / 2.0, hi * 2.0) };
-            let margin = (hi / lo).ln() * pad;
-            return ((lo.ln() - margin).exp(), (hi.ln() + margin).exp());
+            let margin = (hi.ln() - lo.ln()) * pad;
+            return ((lo.ln() - margin).exp().max(1e-305), (hi.ln() + margin).exp().min(1e305));
         }
         if separate(lo, hi) {
             let margin = (hi - lo) * pad;
@@ -220,7 +220,7 @@ impl Scale {
     pub(super) fn px(&self, value: f64) -> f64 {
         let share = match self.spacing {
             Spacing::Linear => (value - self.lo) / (self.hi - self.lo),
-            Spacing::Log => (value / self.lo).ln() / (self.hi / self.lo).ln(),
+            Spacing::Log => (value.ln() - self.lo.ln()) / (self.hi.ln() - self.lo.ln()),
         };
         let share = if share.is_nan() { 0.0 } else { share.clamp(-3.0, 4.0) };
         self.from + share * (self.to - self.from)
@@ -250,7 +250,7 @@ impl Scale {
 
     /// Ticks for a vertical axis.
     pub(super) fn ticks_up(&self) -> Vec<Tick> {
-        self.ticks(|_, spacing| spacing >= 36.0)
+        self.ticks(|_, spacing| spacing >= 28.0)
     }
 
     /// The densest set of round ticks that `fits`, which sees the ticks and the smallest distance between two in pixels.
@@ -316,7 +316,7 @@ impl Scale {
 
     /// 1, 2, 5 in every decade; then powers of ten; then every second, third … power.
     fn log_ticks(&self, candidate: usize) -> Vec<Tick> {
-        let decades = (self.hi / self.lo).log10();
+        let decades = self.hi.log10() - self.lo.log10();
         if decades < 0.7 {
             let linear = Scale { spacing: Spacing::Linear, ..self.clone() };
             return linear.linear_ticks(candidate).into_iter().filter(|t| t.value > 0.0).collect();
@@ -334,7 +334,7 @@ impl Scale {
             .filter(|&(v, _)| self.contains(v))
             .map(|(value, p)| {
                 let shown = value * self.format.factor();
-                let digits = if (-4..6).contains(&p) { text::number(shown) } else { text::scientific(shown, 0) };
+                let digits = if (-4..6).contains(&p) { text::short(shown) } else { text::scientific(shown, 0) };
                 Tick { value, label: self.format.dress(value, digits) }
             })
             .collect()
@@ -351,7 +351,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_not_crowded() {
-        assert_eq!(labels(&Axis::new(""), (0.0, 3650.0), 400.0), ["0", "1,000", "2,000", "3,000"]);
+        assert_eq!(labels(&Axis::new(""), (0.0, 3650.0), 300.0), ["0", "1,000", "2,000", "3,000"]);
         let points = Axis::new("").format(Format::Points);
         assert_eq!(labels(&points, (-0.12, 0.21), 300.0), ["−10", "0", "+10", "+20"]);
         assert_eq!(labels(&Axis::new("").log(), (900.0, 150_000.0), 200.0), ["1,000", "10,000", "100,000"]);

@@ -6,6 +6,9 @@ use super::palette::{Ink, SeriesStyle, series};
 use super::scale::{Extent, Scale};
 use super::{About, Axis, Estimate, Format, text};
 
+/// From the horizon to the words beside it.
+const SIDE: f64 = 16.0;
+
 /// The curve's value from one time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurveStep {
@@ -128,10 +131,13 @@ impl SurvivalCurves {
         let y = Scale::new(&y_axis, (0.0, 1.0), (bottom, top));
         let has_table = arms.iter().any(|a| !a.arm.at_risk.is_empty());
         let has_means = arms.iter().any(|a| a.arm.mean_event_time.is_some());
-        let names = arms.iter().map(|a| text::width(&a.arm.label, BODY) * 1.06).fold(0.0, f64::max);
-        let names = if has_table || has_means { names.min(canvas.width * 0.2) + 12.0 } else { 0.0 };
+        let names = arms.iter().map(|a| text::width(&a.arm.label, BODY) * text::BOLD).fold(0.0, f64::max);
+        // Counts are centred on the ticks, so the first reaches to the left of the axis.
+        let counts = arms.iter().map(|a| text::width(&text::count(at_risk_at(&a.arm.at_risk, 0.0)), SMALL));
+        let half = if has_table { counts.fold(0.0, f64::max) / 2.0 } else { 0.0 };
+        let names = if has_table || has_means { names.min(canvas.width * 0.2) + 10.0 + half } else { 0.0 };
         let left = names.max(Frame::y_width(&y));
-        let right = canvas.width - self.side_width(&arms, horizon).min(canvas.width * 0.32) - 14.0;
+        let right = canvas.width - self.side_width(&arms, horizon).min(canvas.width * 0.32) - SIDE;
 
         // The strip of mean event times lies between the curves and the axis, so that one axis serves both.
         let strip =
@@ -212,7 +218,7 @@ impl SurvivalCurves {
         let mut last = f64::NEG_INFINITY;
         for t in censored {
             let px = x.px(t);
-            if px - last >= 1.5 {
+            if px - last >= 3.0 {
                 let py = y.px(arm.at(t).0);
                 ticks.move_to(px, py - 3.5).up_to(py + 3.5);
                 last = px;
@@ -222,14 +228,22 @@ impl SurvivalCurves {
     }
 
     fn draw_means(&self, canvas: &mut Canvas, frame: &Frame, y: &Scale, arms: &[Drawable], top: f64) {
-        let heading = if self.horizon.is_some() { "Mean time of events before H" } else { "Mean event time" };
+        let before = if self.horizon.is_some() && frame.right - frame.left > 260.0 { " before H" } else { "" };
+        let heading = &format!("Mean event time{before}");
         let label = Label::new(SMALL, Ink::Muted).at_most(frame.right - frame.left - 12.0);
-        canvas.text(frame.left + 6.0, top + 15.0, heading, label);
+        // The heading keeps to the side that the means leave free.
+        let means = arms.iter().filter_map(|a| a.arm.mean_event_time).map(|m| frame.x.px_inside(m.value));
+        let (near, far) = means.fold((frame.right, frame.left), |(l, r), x| (l.min(x), r.max(x)));
+        if near - frame.left < frame.right - far {
+            canvas.text(frame.right - 6.0, top + 15.0, heading, label.end());
+        } else {
+            canvas.text(frame.left + 6.0, top + 15.0, heading, label);
+        }
         let mut marks = Vec::new();
         for (row, arm) in arms.iter().enumerate() {
             let py = top + 32.0 + 20.0 * row as f64;
-            let name = Label::new(BODY, arm.style.text).end().at_most(frame.left - 10.0);
-            canvas.text_mid(frame.left - 8.0, py, &arm.arm.label, name);
+            let name = Label::new(BODY, arm.style.text).at_most(frame.left - 10.0);
+            canvas.text_mid(0.0, py, &arm.arm.label, name);
             let Some(mean) = arm.arm.mean_event_time.filter(|m| m.value.is_finite() && frame.x.contains(m.value))
             else {
                 continue;
@@ -241,8 +255,9 @@ impl SurvivalCurves {
             let words = format!("{} {}", mean.words(Format::Number), self.unit);
             let reach = mean.drawable_interval().map_or(px, |(_, high)| frame.x.px_inside(high));
             let label = Label::new(SMALL, arm.style.text);
-            if reach + 9.0 + text::width(&words, SMALL) <= frame.right {
-                canvas.text_mid(reach + 9.0, py, &words, label);
+            // To the right of the horizon the strip is free.
+            if reach + 9.0 + text::width(&words, SMALL) <= canvas.width {
+                canvas.text_mid(reach + 9.0, py, &words, label.halo());
             } else {
                 let reach = mean.drawable_interval().map_or(px, |(low, _)| frame.x.px_inside(low));
                 canvas.text_mid(reach - 9.0, py, &words, label.end());
@@ -258,7 +273,7 @@ impl SurvivalCurves {
             canvas.path(&head, Style::stroke(Ink::Text, 1.2));
             let label = Label::new(BODY, Ink::Text).bold(true);
             let right = from.max(to) + 9.0;
-            if right + text::width(words, BODY) * 1.06 <= frame.right {
+            if right + text::width(words, BODY) * text::BOLD <= canvas.width {
                 canvas.text_mid(right, py, words, label);
             } else {
                 canvas.text_mid(from.min(to) - 9.0, py, words, label.end());
@@ -270,19 +285,19 @@ impl SurvivalCurves {
     fn side_width(&self, arms: &[Drawable], horizon: Option<f64>) -> f64 {
         let at = horizon.unwrap_or(f64::MAX);
         let plateaus = arms.iter().flat_map(|a| [a.arm.label.clone(), plateau_words(a, at)]);
-        let widest = |w: f64, s: String| w.max(text::width(&s, BODY) * 1.06);
+        let widest = |w: f64, s: String| w.max(text::width(&s, BODY) * text::BOLD);
         let header = horizon.map(|_| "event-free at H".to_string());
         plateaus.chain(header).chain(self.cure_effect.clone()).fold(40.0, widest) + 14.0
     }
 
     fn draw_plateaus(&self, canvas: &mut Canvas, frame: &Frame, y: &Scale, arms: &[Drawable], horizon: Option<f64>) {
         let edge = frame.right;
-        let room = canvas.width - edge - 14.0;
+        let room = canvas.width - edge - SIDE;
         if let Some(h) = horizon {
-            canvas.line(edge, frame.top - 6.0, edge, frame.bottom, Style::stroke(Ink::Text, 1.0));
-            let words = format!("H = {} {}", text::number(h), self.unit);
+            canvas.line(edge, frame.top - 6.0, edge, y.from, Style::stroke(Ink::Text, 1.0));
+            let words = format!("H = {} {}", text::short(h), self.unit);
             canvas.text(edge, frame.top - 11.0, words.trim_end(), Label::new(SMALL, Ink::Text).end().halo());
-            canvas.text(edge + 14.0, frame.top - 11.0, "event-free at H", Label::new(SMALL, Ink::Muted).at_most(room));
+            canvas.text(edge + SIDE, frame.top - 11.0, "event-free at H", Label::new(SMALL, Ink::Muted).at_most(room));
         }
         let at = horizon.unwrap_or(f64::MAX);
         let drawn: Vec<&Drawable> = arms.iter().filter(|a| !a.steps.is_empty()).collect();
@@ -291,24 +306,29 @@ impl SurvivalCurves {
         if let (Some(_), &[a, b, ..]) = (&self.cure_effect, &heights[..]) {
             blocks.push(((a + b) / 2.0, 20.0));
         }
-        let placed = spread(&blocks, frame.top - 4.0, frame.bottom);
+        let placed = spread(&blocks, frame.top - 4.0, y.from + 6.0);
+        let mut offset = 0.0;
         for ((arm, &height), &place) in drawn.iter().zip(&heights).zip(&placed) {
             if horizon.is_some() {
-                if let Some((low, high)) = arm.at(at).1 {
-                    canvas.line(edge, y.px(low), edge, y.px(high), Style::stroke(arm.style.ink, 2.4));
+                // Intervals stand side by side, since they often overlap.
+                let interval = arm.at(at).1;
+                let x = edge + if interval.is_some() { offset } else { 0.0 };
+                offset += 6.0;
+                if let Some((low, high)) = interval {
+                    canvas.line(x, y.px(low), x, y.px(high), Style::stroke(arm.style.ink, 1.6));
                 }
-                let style = Style::fill(arm.style.ink).outline(Ink::Paper, 1.2);
-                canvas.marker(arm.style.marker, edge, height, 4.5, style, "");
+                let style = Style::fill(arm.style.ink).outline(Ink::Paper, 1.0);
+                canvas.marker(arm.style.marker, x, height, 4.2, style, "");
             }
             let label = Label::new(BODY, arm.style.text).at_most(room);
-            canvas.text(edge + 14.0, place - 3.0, &arm.arm.label, label.bold(true));
-            canvas.text(edge + 14.0, place + 12.0, &plateau_words(arm, at), label);
+            canvas.text(edge + SIDE, place - 3.0, &arm.arm.label, label.bold(true));
+            canvas.text(edge + SIDE, place + 12.0, &plateau_words(arm, at), label);
         }
         if let (Some(words), [a, b, ..], Some(&place)) = (&self.cure_effect, &heights[..], placed.get(drawn.len())) {
             let mut bracket = Path::default();
             bracket.polyline([(edge + 5.0, *a), (edge + 9.0, *a), (edge + 9.0, *b), (edge + 5.0, *b)]);
             canvas.path(&bracket, Style::stroke(Ink::Text, 1.0));
-            canvas.text_mid(edge + 14.0, place, words, Label::new(BODY, Ink::Text).bold(true).at_most(room));
+            canvas.text_mid(edge + SIDE, place, words, Label::new(BODY, Ink::Text).bold(true).at_most(room));
         }
     }
 }
@@ -327,14 +347,13 @@ fn draw_table(canvas: &mut Canvas, frame: &Frame, arms: &[Drawable], top: f64) -
     canvas.text(0.0, y, "Number at risk", Label::new(SMALL, Ink::Muted));
     for arm in arms.iter().filter(|a| !a.arm.at_risk.is_empty()) {
         y += 17.0;
-        let name = Label::new(BODY, arm.style.text).end().at_most(frame.left - 10.0);
-        // The first count is centred on the axis' beginning, so the name keeps clear of it.
         let first = text::width(&text::count(at_risk_at(&arm.arm.at_risk, frame.x.lo)), SMALL) / 2.0;
-        canvas.text(frame.left - 8.0 - first.min(frame.left * 0.2), y, &arm.arm.label, name);
+        let name = Label::new(BODY, arm.style.text).at_most(frame.left - 6.0 - first);
+        canvas.text(0.0, y, &arm.arm.label, name);
         for tick in frame.x.ticks_across(SMALL) {
             let n = text::count(at_risk_at(&arm.arm.at_risk, tick.value));
             canvas.text(frame.x.px(tick.value), y, &n, Label::new(SMALL, Ink::Text).middle());
         }
     }
-    y
+    y + 6.0
 }

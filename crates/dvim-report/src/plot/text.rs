@@ -38,21 +38,26 @@ pub(super) fn coordinate(out: &mut String, value: f64) {
     };
 }
 
-/// Width of `text` in pixels at a font size: average widths of the usual sans faces, a little on the wide side,
-/// because the reader's font is not known here.
+/// How much wider bold words are.
+pub(super) const BOLD: f64 = 1.13;
+
+/// Width of `text` in pixels at a font size, as in DejaVu Sans: the reader's font is not known here, and this is the widest
+/// of the usual ones.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
         .map(|c| match c {
-            'i' | 'j' | 'l' | '\'' | '|' => 0.25,
-            'f' | 't' | 'I' | '.' | ',' | ':' | ';' | '!' | ' ' | '/' | '(' | ')' | '[' | ']' => 0.31,
-            'r' | '-' | '"' => 0.37,
-            'm' | 'M' | 'W' | '%' | '@' => 0.90,
-            'w' | 'C' | 'D' | 'G' | 'H' | 'N' | 'O' | 'Q' | 'R' | 'U' => 0.74,
-            'A' | 'B' | 'E' | 'K' | 'P' | 'S' | 'V' | 'X' | 'Y' | '&' => 0.68,
-            '⁰'..='⁹' | '¹' | '²' | '³' | '⁻' => 0.36,
+            'i' | 'j' | 'l' | '\'' | 'I' | 'J' => 0.28,
+            ' ' | ',' | '.' | '/' | ':' | ';' | '|' => 0.33,
+            'f' | '-' | 't' | 'r' | '(' | ')' | '[' | ']' | '!' => 0.39,
+            's' | 'z' | 'c' | '_' | '*' | '?' | '–' | '"' => 0.53,
+            'O' | 'Q' | 'D' | 'G' | 'H' | 'N' | 'U' | '&' => 0.77,
+            'A' | 'B' | 'C' | 'K' | 'R' | 'V' | 'X' | 'Z' => 0.69,
+            'w' | 'M' | '+' | '<' | '=' | '>' | '~' | '#' | '×' | '−' | '←' | '→' => 0.84,
+            'm' | 'W' | '%' | '@' | '…' => 0.98,
+            '⁰'..='⁹' | '¹' | '²' | '³' | '⁻' => 0.41,
             '\u{2e80}'..='\u{ffef}' | '\u{1f000}'.. => 1.0,
-            _ => 0.57,
+            _ => 0.62,
         })
         .sum();
     em * size
@@ -141,6 +146,24 @@ pub fn number(value: f64) -> String {
         _ => 5,
     };
     fixed(value, if value == value.round() { 0 } else { decimals })
+}
+
+/// Like [`number`], without zeros at the end of the decimals: 0.1 rather than 0.100.
+pub(super) fn short(value: f64) -> String {
+    trim(number(value))
+}
+
+fn trim(digits: String) -> String {
+    if digits.contains('.') && !digits.contains('×') {
+        digits.trim_end_matches('0').trim_end_matches('.').into()
+    } else {
+        digits
+    }
+}
+
+/// Decimals that give the largest of some values three significant digits, so that a column of them lines up.
+pub(super) fn decimals_for(largest: f64) -> usize {
+    if largest > 0.0 { (2.0 - largest.log10().floor()).clamp(0.0, 5.0) as usize } else { 0 }
 }
 
 /// m×10ⁿ with at most `decimals` decimals in m; a mantissa of exactly one is left out.

@@ -60,7 +60,8 @@ impl Violins {
             extent.hint(reference);
         }
 
-        let layout = Rows::new(&canvas, self.groups.iter().map(|g| g.label.as_str()), 0.36, canvas.top, 44.0);
+        let layout =
+            Rows::new(&canvas, self.groups.iter().map(|g| (g.label.as_str(), g.emphasis)), 0.36, canvas.top, 44.0);
         let panel = (layout.left(), canvas.width - 14.0);
         let frame = Frame::new(&axis, extent.limits(0.03), panel, (layout.top, layout.bottom() + 2.0));
         let below = frame.draw_x(&mut canvas, &axis.title);

@@ -56,14 +56,12 @@ impl MetricWeights {
         }
 
         let top = canvas.top + 24.0;
-        let layout = Rows::new(&canvas, rows.iter().map(|r| r.covariate.as_str()), 0.34, top, 21.0);
+        let layout = Rows::new(&canvas, rows.iter().map(|r| (r.covariate.as_str(), false)), 0.34, top, 21.0);
         let panel = (canvas.width - layout.left() - 20.0) / 2.0;
-        // Room for the number after the longest bar.
-        let number = rows
-            .iter()
-            .flat_map(|r| [r.cure, r.time])
-            .map(|w| text::width(&text::number(w), SMALL))
-            .fold(0.0, f64::max);
+        // Numbers of one metric have the same decimals; the longest bar leaves room for them.
+        let words = |w: f64, most: f64| if w == 0.0 { "0".into() } else { text::fixed(w, text::decimals_for(most)) };
+        let width = |w: f64, most: f64| text::width(&words(w, most), SMALL);
+        let number = rows.iter().map(|r| width(r.cure, cure_most).max(width(r.time, time_most))).fold(0.0, f64::max);
         let longest = panel - number - 8.0;
         for (side, (heading, ink, ink_text)) in
             [("Cure metric", Ink::Cure, Ink::Cure), ("Time metric", Ink::Time, Ink::TimeText)].into_iter().enumerate()
@@ -75,7 +73,7 @@ impl MetricWeights {
                 let (weight, most) = if side == 0 { (row.cure, cure_most) } else { (row.time, time_most) };
                 let (y, length) = (layout.y(i), longest * share(weight, most));
                 canvas.rect(x, y - 6.5, length, 13.0, Style::fill(ink));
-                canvas.text_mid(x + length + 5.0, y, &text::number(weight), Label::new(SMALL, Ink::Muted));
+                canvas.text_mid(x + length + 5.0, y, &words(weight, most), Label::new(SMALL, Ink::Muted));
             }
         }
         for (i, row) in rows.iter().enumerate() {
