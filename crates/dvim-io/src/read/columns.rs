@@ -93,7 +93,8 @@ impl Chunk {
 }
 
 impl ColumnChunk {
-    fn new(role: Role) -> ColumnChunk {
+    /// An empty one.
+    pub fn new(role: Role) -> ColumnChunk {
         match role {
             Role::Number => ColumnChunk::Number(Numbers::default()),
             Role::Text => ColumnChunk::Text(Texts::default()),

@@ -178,3 +178,19 @@ pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
         None => Ok(Content::Text),
     }
 }
+
+/// SHA-256 and size of a file that is read by other means.
+#[cfg(feature = "parquet")]
+pub(super) fn digest(path: &Path, progress: Option<&(dyn Fn(u64) + Sync)>) -> Result<(String, u64), ReadErrorKind> {
+    let failed = |error: io::Error| ReadErrorKind::Io { reason: error.to_string() };
+    let file: Box<dyn Read + Send> = Box::new(File::open(path).map_err(failed)?);
+    let hashed = Hashed { inner: io::Cursor::new(Vec::new()).chain(file), hasher: Sha256::new(), n_bytes: 0 };
+    let mut source = Source(Stream::Plain(hashed));
+    let mut buffer = vec![0; 256 << 10];
+    while source.read(&mut buffer).map_err(failed)? > 0 {
+        if let Some(progress) = progress {
+            progress(source.n_bytes());
+        }
+    }
+    Ok((source.sha256(), source.n_bytes()))
+}
