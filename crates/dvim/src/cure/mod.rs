@@ -456,8 +456,11 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
                 }
                 best = Some((climb, ridges));
             }
-            Some(_) => flags.push(Flag::HigherAtInfinity),
-            None => flags.extend(found.last.as_ref().map(|climb| arm.diagnose(climb))),
+            Some(_) => {
+                flags.push(Flag::HigherAtInfinity);
+                flags.extend(found.last.iter().flat_map(|climb| arm.diagnose(climb, options)));
+            }
+            None => flags.extend(found.last.iter().flat_map(|climb| arm.diagnose(climb, options))),
         }
     }
     // The remedy: a penalty that grows until there is a maximum that can be certified.
@@ -481,7 +484,6 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
         // Every start gave a value that is not finite, under every penalty: no such data are known.
         return Err(FitError::NoEvent { n_units: arm.n_units() });
     };
-    flags.dedup();
     Ok(report(&arm, &likelihood, climb, &ridges, converged, evaluations, flags))
 }
 
@@ -647,34 +649,40 @@ impl Prepared {
         })
     }
 
-    /// Which parameters ran away, by the bound that was left or the direction in which the objective is flat.
-    fn diagnose(&self, climb: &Climb) -> Flag {
+    /// Which parameters ran away: those that left their bounds, and those in whose direction the objective is flat.
+    fn diagnose(&self, climb: &Climb, options: &FitOptions) -> Vec<Flag> {
         let d = self.width();
         let ascent = &climb.ascent;
-        let of = |j: usize| match j {
-            0 => Flag::CureShareDiverges,
-            j if j < d => Flag::Separation,
-            j if j == 2 * d && ascent.theta[j] < 0.0 => Flag::TimesPredicted,
-            _ => Flag::LatencyDiverges,
-        };
-        if let Stop::LeftBounds(j) = ascent.stop {
-            return of(j);
-        }
+        let collapsed = ascent.theta[2 * d] < libm::log(COLLAPSED_SIGMA);
+        let last = if collapsed { Flag::TimesPredicted } else { Flag::LatencyDiverges };
+        let parts = [
+            (0, 1, Flag::CureShareDiverges),
+            (1, d, Flag::Separation),
+            (d, 2 * d, Flag::LatencyDiverges),
+            (2 * d, 2 * d + 1, last),
+        ];
         let eigen = SymmetricEigen::new(-&ascent.at.hessian);
-        let direction = eigen.eigenvectors.column(eigen.eigenvalues.imin());
-        let share = |from: usize, to: usize| direction.rows(from, to - from).norm_squared();
-        let (intercept, coefficients) = (share(0, 1), share(1, d));
-        if intercept + coefficients > 0.5 {
-            if coefficients > intercept { Flag::Separation } else { Flag::CureShareDiverges }
-        } else if direction[2 * d] * direction[2 * d] > 0.5 && ascent.theta[2 * d] < libm::log(1e-3) {
-            Flag::TimesPredicted
-        } else if intercept + coefficients < 0.5 && climb.smallest_eigenvalue.is_finite() {
-            Flag::LatencyDiverges
-        } else {
-            Flag::NotCertified
+        let is_flat = |&k: &usize| eigen.eigenvalues[k] <= options.smallest_information;
+        let flat: Vec<usize> = (0..=2 * d).filter(is_flat).collect();
+        let mut flags = Vec::new();
+        for (from, to, flag) in parts {
+            let left = matches!(ascent.stop, Stop::LeftBounds(j) if (from..to).contains(&j));
+            let share = |&k: &usize| eigen.eigenvectors.column(k).rows(from, to - from).norm_squared();
+            if (left || flat.iter().any(|k| share(k) > FLAT_SHARE)) && !flags.contains(&flag) {
+                flags.push(flag);
+            }
         }
+        if flags.is_empty() {
+            flags.push(Flag::NotCertified);
+        }
+        flags
     }
 }
+
+/// σ below this share of the standard deviation of the log event times is on its way to zero.
+const COLLAPSED_SIGMA: f64 = 1e-3;
+/// A part of the model takes part in a flat direction when it holds this share of its squared length.
+const FLAT_SHARE: f64 = 0.2;
 
 /// From the internal scale to the caller's.
 fn report(
