@@ -16,7 +16,9 @@ use dvim::analysis::{Analysis, Fit};
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::error::Problem;
 use dvim::table::Ids;
-use dvim_report::record::{InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary};
+use dvim_report::record::{
+    InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
+};
 use dvim_report::tables;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -102,8 +104,14 @@ pub fn write_files(
     warnings: &[Problem],
 ) -> io::Result<Summary> {
     let mut files = BTreeMap::new();
-    files.insert("effects.csv".to_string(), directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?);
-    files.insert("weights.csv".to_string(), directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?);
+    files.insert(
+        "effects.csv".to_string(),
+        directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?,
+    );
+    files.insert(
+        "weights.csv".to_string(),
+        directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
+    );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
     let summary = Summary::of(cohort, analysis, input, roles, warnings, files);
     directory.write("summary.json", |out| {
@@ -122,7 +130,10 @@ pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
         if existing.join("summary.json").is_file() && existing.join("run.dvim").is_file() {
             return Ok(true);
         }
-        let why = format!("`{}` is not a run of dvim, so --force does not replace it; choose another name", existing.display());
+        let why = format!(
+            "`{}` is not a run of dvim, so --force does not replace it; choose another name",
+            existing.display()
+        );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
     })
 }
@@ -164,7 +175,9 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<(
     write_array(&mut out, &units.time, |x| x.to_le_bytes())?;
     // One byte of marks for each unit: event, treated, training.
     let marks: Vec<u8> = (0..cohort.n_units())
-        .map(|i| u8::from(units.event[i]) | u8::from(units.arm[i] == Arm::Treated) << 1 | u8::from(fit.is_training[i]) << 2)
+        .map(|i| {
+            u8::from(units.event[i]) | u8::from(units.arm[i] == Arm::Treated) << 1 | u8::from(fit.is_training[i]) << 2
+        })
         .collect();
     out.write_all(&marks)?;
     write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
@@ -200,20 +213,23 @@ fn open(path: &Path) -> Result<Run, String> {
     if !path.is_dir() || !path.join("summary.json").is_file() {
         return Err("it has no summary.json; a run is a directory that `dvim fit` wrote".into());
     }
-    let text = fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
+    let text =
+        fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
     #[derive(Deserialize)]
     struct Schema {
         schema: String,
         version: String,
     }
-    let found: Schema = serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    let found: Schema =
+        serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
     if found.schema != SUMMARY_SCHEMA {
         return Err(format!(
             "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
             found.version, found.schema
         ));
     }
-    let summary: Summary = serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    let summary: Summary =
+        serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
     let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
     let (cohort, fit) = read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
     Ok(Run { summary, cohort, fit })

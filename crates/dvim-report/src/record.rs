@@ -273,7 +273,11 @@ impl Summary {
         let average_effects = populations
             .iter()
             .map(|(name, arm)| record("cure_effect", name, analysis.average_cure_effect(cohort, *arm)))
-            .chain(populations.iter().map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))))
+            .chain(
+                populations
+                    .iter()
+                    .map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))),
+            )
             .collect();
         let flags = analysis.flag_counts().into_iter().map(|(flag, n_units)| {
             let share = if n > 0 { n_units as f64 / n as f64 } else { 0.0 };
@@ -743,7 +747,8 @@ pub struct MatchRecord {
 impl MatchRecord {
     /// The record of one unit's groups.
     pub fn of(cohort: &Cohort, fit: &Fit, unit: usize, groups: &dvim::analysis::UnitGroups) -> MatchRecord {
-        let named = |values: &[f64]| cohort.names().iter().cloned().zip(values.iter().copied()).collect::<BTreeMap<_, _>>();
+        let named =
+            |values: &[f64]| cohort.names().iter().cloned().zip(values.iter().copied()).collect::<BTreeMap<_, _>>();
         let horizon = cohort.horizon();
         let group = |g: &dvim::analysis::MatchGroup| {
             let s = g.curve.summary(horizon);
@@ -793,7 +798,11 @@ impl MatchRecord {
             event: cohort.event(unit),
             horizon,
             cure_effect: cure.treated.cure_probability - cure.control.cure_probability,
-            time_effect: time_groups.treated.mean_event_time.zip(time_groups.control.mean_event_time).map(|(t, c)| t - c),
+            time_effect: time_groups
+                .treated
+                .mean_event_time
+                .zip(time_groups.control.mean_event_time)
+                .map(|(t, c)| t - c),
             covariates: named(cohort.covariates(unit)),
             cure,
             time_groups,

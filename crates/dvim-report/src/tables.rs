@@ -131,7 +131,9 @@ pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usiz
 /// `effects.csv`: one row for each estimated unit, in the order of ids.
 pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     header(&EFFECT_COLUMNS).write_to(out)?;
-    write_rows(out, analysis.units.len(), |row, i| effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i]))
+    write_rows(out, analysis.units.len(), |row, i| {
+        effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i])
+    })
 }
 
 fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {

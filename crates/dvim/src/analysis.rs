@@ -66,14 +66,25 @@ impl Options {
             if left < self.group_size {
                 out.push(Problem::error(
                     ProblemKind::ArmTooSmall,
-                    format!("the {} arm has {n} units, of which {left} are left for matching, fewer than the group size {}", arm.name(), self.group_size),
+                    format!(
+                        "the {} arm has {n} units, of which {left} are left for matching, fewer than the group size {}",
+                        arm.name(),
+                        self.group_size
+                    ),
                     "each match group takes its units from the estimation set of one arm",
-                    format!("use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)", (left / 10).max(1)),
+                    format!(
+                        "use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)",
+                        (left / 10).max(1)
+                    ),
                 ));
             } else if left < 2 * self.group_size {
                 out.push(Problem::warning(
                     ProblemKind::ArmTooSmall,
-                    format!("the group size {} is more than half of the {left} units left for matching in the {} arm", self.group_size, arm.name()),
+                    format!(
+                        "the group size {} is more than half of the {left} units left for matching in the {} arm",
+                        self.group_size,
+                        arm.name()
+                    ),
                     "groups that take most of an arm are alike for every unit: heterogeneity cannot show",
                     format!("consider a group size near {}", (left / 10).max(5)),
                 ));
@@ -257,7 +268,9 @@ pub fn average(values: impl Iterator<Item = Option<f64>>) -> Average {
     }
     let n = there.len() as f64;
     let mean = (!there.is_empty()).then(|| there.iter().sum::<f64>() / n);
-    let sd = mean.filter(|_| there.len() > 1).map(|m| (there.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (n - 1.0)).sqrt());
+    let sd = mean
+        .filter(|_| there.len() > 1)
+        .map(|m| (there.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (n - 1.0)).sqrt());
     Average { mean, sd, n_units: there.len(), n_undefined }
 }
 
@@ -302,4 +315,3 @@ pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Anal
     let effects = fit.estimate(cohort, &covariates, watch)?;
     Ok(Analysis { fit, units, effects })
 }
-

@@ -239,7 +239,9 @@ impl Cohort {
     fn position(&self, id: &str) -> Option<usize> {
         let n = self.n_units();
         match &self.ids {
-            Ids::Rows(_) => id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1),
+            Ids::Rows(_) => {
+                id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1)
+            }
             Ids::Integers(v) => id.parse::<i64>().ok().and_then(|x| v.binary_search(&x).ok()),
             Ids::Texts { .. } => {
                 let (mut low, mut high) = (0, n);
@@ -480,12 +482,17 @@ fn numbers<'a>(column: &'a Column, role: &str, remedy: &str, problems: &mut Vec<
         Values::Text(t) => {
             let is_text = |i: usize| t.get(i).is_some_and(|s| s.parse::<f64>().is_err());
             let rows = rows_where(t.codes.len(), is_text);
-            let mut levels: Vec<&str> = t.levels.iter().filter(|s| s.parse::<f64>().is_err()).map(String::as_str).collect();
+            let mut levels: Vec<&str> =
+                t.levels.iter().filter(|s| s.parse::<f64>().is_err()).map(String::as_str).collect();
             levels.truncate(4);
             problems.push(
                 Problem::error(
                     Kind::NotNumeric,
-                    format!("{} not numbers, such as `{}`", plural(rows.count, "value is", "values are"), levels.join("`, `")),
+                    format!(
+                        "{} not numbers, such as `{}`",
+                        plural(rows.count, "value is", "values are"),
+                        levels.join("`, `")
+                    ),
                     &format!("{role} must be numeric"),
                     remedy,
                 )
@@ -518,7 +525,10 @@ fn refuse_not_finite(column: &Column, values: &[f64], problems: &mut Vec<Problem
 fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
     let ids = match &column.values {
         Values::Id(ids) => ids.clone(),
-        Values::Number(v) if v.iter().all(|x| x.is_nan() || (x.fract() == 0.0 && x.abs() < 9e15)) && !v.iter().any(|x| x.is_nan()) => {
+        Values::Number(v)
+            if v.iter().all(|x| x.is_nan() || (x.fract() == 0.0 && x.abs() < 9e15))
+                && !v.iter().any(|x| x.is_nan()) =>
+        {
             Ids::Integers(v.iter().map(|&x| x as i64).collect())
         }
         Values::Number(v) => Ids::from_texts(v.iter().map(|x| if x.is_nan() { String::new() } else { x.to_string() })),
@@ -602,7 +612,11 @@ fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>>
     problems.push(
         Problem::error(
             Kind::EventCoding,
-            format!("{} not an event indicator; the column holds {}", plural(bad.count, "value is", "values are"), quoted(&found)),
+            format!(
+                "{} not an event indicator; the column holds {}",
+                plural(bad.count, "value is", "values are"),
+                quoted(&found)
+            ),
             "the event is 1 or true if it was seen, 0 or false if the unit was censored",
             if one_two {
                 "this looks like the 1/2 coding of R's survival (2 = event): subtract 1"
@@ -644,7 +658,11 @@ fn quoted(values: &[String]) -> String {
 /// Labels that mean treated without being told.
 const TREATED_LABELS: [&str; 4] = ["1", "true", "yes", "treated"];
 
-fn read_treatment(column: &Column, treated: Option<&str>, problems: &mut Vec<Problem>) -> Option<(Vec<Arm>, [String; 2])> {
+fn read_treatment(
+    column: &Column,
+    treated: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> Option<(Vec<Arm>, [String; 2])> {
     if refuse_missing(column, "the treatment", problems) {
         return None;
     }
@@ -785,7 +803,11 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
             problems.push(
                 Problem::warning(
                     Kind::FewAtHorizon,
-                    format!("in {who} only {} followed to the horizon {}", plural(at_horizon, "unit is", "units are"), roles.horizon),
+                    format!(
+                        "in {who} only {} followed to the horizon {}",
+                        plural(at_horizon, "unit is", "units are"),
+                        roles.horizon
+                    ),
                     "many match groups will have nobody at risk at the horizon, and their curve is carried forward",
                     "consider an earlier horizon",
                 )

@@ -34,17 +34,17 @@
 //! The engine does no input or output and keeps no state. Modules stand in flow order: each may
 //! use those above it, and none below.
 
-pub mod error;
-mod numeric;
-pub mod table;
+pub mod analysis;
 pub mod cohort;
-pub mod split;
+pub mod compare;
 pub mod cure;
+pub mod effect;
+pub mod error;
 pub mod matching;
 pub mod metric;
-pub mod survival;
-pub mod effect;
-pub mod analysis;
+mod numeric;
 pub mod overview;
-pub mod compare;
 pub mod simulate;
+pub mod split;
+pub mod survival;
+pub mod table;

@@ -130,7 +130,8 @@ impl Metrics {
     /// `w = (|β₁| + |β₀|) / 2` for cure and `(|λ₁| + |λ₀|) / 2` for time. Combined: their mean.
     /// The models were fitted on covariates scaled by `scaling`.
     pub fn learn(models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
-        let mean_abs = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
+        let mean_abs =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
         let cure = mean_abs(&models[0].cure.coefficients, &models[1].cure.coefficients);
         let time = mean_abs(&models[0].latency.coefficients, &models[1].latency.coefficients);
         let (cure, time) = match choice {

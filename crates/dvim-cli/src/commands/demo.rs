@@ -18,7 +18,9 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
     // A demo may be run again and again; anything else in its place is left alone.
-    let directory = Directory::begin(&args.output, |existing| Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file()))?;
+    let directory = Directory::begin(&args.output, |existing| {
+        Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file())
+    })?;
     let world = simulate(SCENARIO, args.n, false, args.seed);
     let cohort = &world.cohort;
     let options = Options::default();
@@ -44,12 +46,20 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let truth = |i: &u32| &world.truth[*i as usize];
     let cure = average(found.units.iter().map(|i| Some(truth(i).cure_effect())));
     let time = average(found.units.iter().map(|i| Some(truth(i).time_effect())));
-    let cure_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| Some((e.cure() - truth(i).cure_effect()).abs())));
-    let time_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| e.time().map(|t| (t - truth(i).time_effect()).abs())));
+    let cure_error =
+        average(found.units.iter().zip(&found.effects).map(|(i, e)| Some((e.cure() - truth(i).cure_effect()).abs())));
+    let time_error = average(
+        found.units.iter().zip(&found.effects).map(|(i, e)| e.time().map(|t| (t - truth(i).time_effect()).abs())),
+    );
     let show = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::signed(scale * v));
     let plain = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::short(scale * v));
     words.push_str("\nHere the truth is known\n");
-    let _ = writeln!(words, "  average cure effect {} points, average time effect {}", show(cure.mean, 100.0), show(time.mean, 1.0));
+    let _ = writeln!(
+        words,
+        "  average cure effect {} points, average time effect {}",
+        show(cure.mean, 100.0),
+        show(time.mean, 1.0)
+    );
     let _ = writeln!(
         words,
         "  mean error of a patient's estimate: {} points and {}; the true effects vary by {} and {} (standard deviations)",
@@ -59,9 +69,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         plain(time.sd, 1.0)
     );
     let place = args.output.display();
+    let example = found.units.first().map_or(String::new(), |&i| cohort.ids().text(i as usize).into_owned());
     let _ = write!(
         words,
-        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} 17    the patients behind the estimate for patient 17\n"
+        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} {example}    the patients behind the estimate for patient {example}\n"
     );
     print(&words)?;
     say(&format!("done in {:.2} s", progress.seconds()));
