@@ -222,6 +222,19 @@ impl Fit {
 /// well, small enough that memory stays bounded and a cancelled run stops within a second.
 const BLOCK: usize = 65_536;
 
+/// Bytes that a run needs at its peak, the table that it is read from included: columns of the
+/// table and the cohort's rows while both exist, then the cohort, the packed arms under both
+/// metrics and the effects. An upper estimate, checked against measurements in docs/benchmarks.md.
+pub fn memory_needed(n_units: usize, n_covariates: usize, train_fraction: f64) -> u64 {
+    let (n, p) = (n_units as f64, n_covariates as f64);
+    let estimated = n * (1.0 - train_fraction);
+    let reading = n * 8.0 * (2.0 * p + 8.0);
+    let cohort = n * 8.0 * (p + 5.0);
+    let packed = estimated * (2.0 * 8.0 * p + 2.0 * 16.0 * p);
+    let effects = estimated * std::mem::size_of::<Effect>() as f64;
+    (64e6 + f64::max(reading, cohort + packed + effects)) as u64
+}
+
 /// One match group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchGroup {

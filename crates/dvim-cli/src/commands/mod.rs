@@ -8,6 +8,7 @@ pub mod simulate;
 
 use crate::Failure;
 use crate::args::ThreadArgs;
+use dvim::analysis::Watch;
 use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, ReadTable, read_table};
 use std::path::Path;
@@ -27,11 +28,19 @@ fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads the columns that the roles need.
-fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Result<ReadTable, Failure> {
+/// Reads a table; ids without loss.
+fn read_cohort_table(
+    path: &Path,
+    roles: &Roles,
+    threads: Option<usize>,
+    watch: &dyn Watch,
+) -> Result<ReadTable, Failure> {
+    let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len()) as usize;
+    let progress = |done: u64| watch.progress("reading", done as usize, n_bytes);
     let options = ReadOptions {
         id: roles.id.clone(),
         default_id: Some("id".into()),
+        progress: Some(&progress),
         threads: threads.unwrap_or(0),
         ..ReadOptions::default()
     };
