@@ -63,7 +63,7 @@ pub struct FitOptions {
     /// Steps of one climb. 100: good data need 4 to 8, hard ones 30; more means that the climb follows a ridge to infinity.
     pub iteration_limit: usize,
     /// Longest change of one parameter in one step, internal scale. 3: far beyond any quadratic model's reach,
-    /// so it only stops nonsense.
+    /// so it only stops nonsense. It doubles along a slope that stays straight.
     pub longest_step: f64,
     /// Largest cure coefficient or intercept, internal scale, in which a maximum is believed.
     /// 50: beyond 40 a probability is 0 or 1 in double precision.
@@ -627,6 +627,7 @@ impl Search<'_> {
             decrement: options.gradient_tolerance,
             iterations: options.iteration_limit,
             step: options.longest_step,
+            curvature: options.smallest_information,
             bounds,
         }
     }
@@ -660,8 +661,14 @@ impl Prepared {
             (2 * d, 2 * d + 1, last),
         ];
         let eigen = SymmetricEigen::new(-&ascent.at.hessian);
-        let is_flat = |&k: &usize| eigen.eigenvalues[k] <= options.smallest_information;
-        let flat: Vec<usize> = (0..=2 * d).filter(is_flat).collect();
+        // A climb ends where the first direction is flat; others that run away are then still on their way.
+        let flattening = libm::sqrt(options.smallest_information);
+        let is_flat = |&k: &usize| eigen.eigenvalues[k] <= flattening;
+        let mut flat: Vec<usize> = (0..=2 * d).filter(is_flat).collect();
+        if flat.is_empty() && !matches!(ascent.stop, Stop::LeftBounds(_)) {
+            // Out of iterations on the way: the flattest direction is the one it was following.
+            flat.push(eigen.eigenvalues.imin());
+        }
         let mut flags = Vec::new();
         for (from, to, flag) in parts {
             let left = matches!(ascent.stop, Stop::LeftBounds(j) if (from..to).contains(&j));
@@ -738,7 +745,7 @@ fn report(
     let stop_reason = match ascent.stop {
         _ if converged && penalised => StopReason::PenalisedMaximum,
         _ if converged => StopReason::Maximum,
-        Stop::LeftBounds(_) | Stop::Maximum => StopReason::Diverged,
+        Stop::LeftBounds(_) | Stop::Flat | Stop::Maximum => StopReason::Diverged,
         Stop::Stalled | Stop::NotFinite => StopReason::Stalled,
         Stop::IterationLimit => StopReason::IterationLimit,
     };

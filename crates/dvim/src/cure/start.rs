@@ -78,6 +78,7 @@ impl Starts {
             decrement: options.gradient_tolerance,
             iterations: options.iteration_limit,
             step: options.longest_step,
+            curvature: options.smallest_information,
             bounds: vec![(-1e3, 1e3); 3],
         };
         let common = [(cure_logit, 0.0, 0.0), (cure_logit - 2.0, 1.0, 0.5), (cure_logit + 1.0, -0.5, -0.5)]
