@@ -767,7 +767,7 @@ fn report(
             evaluations,
             gradient_norm: ascent.decrement,
             smallest_eigenvalue,
-            penalty: penalised.then(|| Penalty {
+            penalty: penalised.then_some(Penalty {
                 cure_ridge: ridges.cure_ridge,
                 latency_ridge: ridges.latency_ridge,
                 remedy: ridges.remedy,
