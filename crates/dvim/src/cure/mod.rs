@@ -146,6 +146,8 @@ pub enum FitError {
         /// Position in its slice.
         position: usize,
     },
+    /// The likelihood is not a finite number at any starting point, under any penalty. No such data are known.
+    NoFiniteStart,
     /// An option that cannot be used: negative or not a number.
     Option {
         /// Its name.
@@ -166,6 +168,7 @@ impl fmt::Display for FitError {
             FitError::NotFinite { what, position } => {
                 write!(f, "`{what}` is not a finite number at position {position}")
             }
+            FitError::NoFiniteStart => write!(f, "the likelihood is not a finite number at any starting point"),
             FitError::Option { name } => write!(f, "the option `{name}` is negative or not a number"),
         }
     }
@@ -478,8 +481,7 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
     let evaluations = search.evaluations;
     let converged = best.is_some();
     let Some((climb, ridges)) = best.or(last) else {
-        // Every start gave a value that is not finite, under every penalty: no such data are known.
-        return Err(FitError::NoEvent { n_units: arm.n_units() });
+        return Err(FitError::NoFiniteStart);
     };
     Ok(report(&arm, &likelihood, climb, &ridges, converged, evaluations, flags))
 }
