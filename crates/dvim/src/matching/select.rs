@@ -3,7 +3,7 @@
 
 use super::margin::Margin;
 use super::scan::squared_distance;
-use super::simd::{Instructions, LANES};
+use super::simd::{Instructions, LANES, Lanes};
 
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
 const BURST: usize = LANES * (LANES + 1);
@@ -30,9 +30,66 @@ pub(super) struct Candidates {
     error: f64,
 }
 
-/// What the exact ranking works on: (bits of the squared distance, position, place in the list).
-/// Squared distances are not negative, so their bits order as they do.
-pub(super) type Ranked = Vec<(u64, u32, u32)>;
+/// The answer to one query, and what the exact ranking works on.
+#[derive(Default)]
+pub(super) struct Ranking {
+    /// The K nearest: positions in the reference set and squared distances, ascending.
+    pub(super) positions: Vec<u32>,
+    pub(super) distances: Vec<f64>,
+    /// (bits of the squared distance, position, place in the list). Squared distances are not negative, so
+    /// their bits order as they do.
+    entries: Vec<(u64, u32, u32)>,
+    keys: Vec<i64>,
+    ranks: Vec<i64>,
+}
+
+/// Up to so many are sorted by counting for each how many are smaller: n² comparisons, but without a branch
+/// and eight at a time.
+const COUNTED: usize = 160;
+
+impl Ranking {
+    /// The `k` first by (squared distance, position) of the points in `slots`.
+    pub(super) fn sort(&mut self, with: Instructions, slots: &[u32], k: usize, query: &[f64], rows: &Rows<'_>) {
+        let n = slots.len();
+        exact(slots, query, rows, &mut self.distances);
+        if n <= COUNTED {
+            self.keys.clear();
+            self.keys.extend(self.distances.iter().map(|d| d.to_bits() as i64));
+            self.keys.resize(n.next_multiple_of(8), i64::MAX);
+            self.ranks.resize(self.keys.len(), 0);
+            with.ranks(&self.keys, &mut self.ranks[..self.keys.len()]);
+            // Without ties the ranks are 0, 1, …, n − 1. With ties their sum is smaller.
+            if self.ranks[..n].iter().sum::<i64>() as usize == n * n.saturating_sub(1) / 2 {
+                self.positions.clear();
+                self.positions.resize(n, 0);
+                for i in 0..n {
+                    let rank = self.ranks[i] as usize;
+                    self.positions[rank] = rows.position[slots[i] as usize];
+                    self.distances[rank] = f64::from_bits(self.keys[i] as u64);
+                }
+                self.positions.truncate(k);
+                self.distances.truncate(k);
+                return;
+            }
+        }
+        self.enter(slots, rows);
+        if n > k {
+            self.entries.select_nth_unstable(k - 1);
+            self.entries.truncate(k);
+        }
+        self.entries.sort_unstable();
+        self.positions.clear();
+        self.positions.extend(self.entries.iter().map(|&(_, position, _)| position));
+        self.distances.clear();
+        self.distances.extend(self.entries.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
+    }
+
+    fn enter(&mut self, slots: &[u32], rows: &Rows<'_>) {
+        self.entries.clear();
+        let pairs = slots.iter().zip(&self.distances).enumerate();
+        self.entries.extend(pairs.map(|(i, (&slot, d))| (d.to_bits(), rows.position[slot as usize], i as u32)));
+    }
+}
 
 impl Candidates {
     pub(super) fn new(k: usize) -> Candidates {
@@ -54,7 +111,7 @@ impl Candidates {
         &mut self,
         with: Instructions,
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         early: usize,
         first_slot: u32,
@@ -91,18 +148,20 @@ impl Candidates {
     /// Makes room for another visit even when ties keep [`Candidates::tighten`] from dropping any:
     /// ranks exactly and keeps K.
     #[cold]
-    pub(super) fn settle(&mut self, margin: &Margin, query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
-        rank(&self.slot[..self.len], query, rows, ranked);
-        if ranked.len() <= self.k {
+    pub(super) fn settle(&mut self, margin: &Margin, query: &[f64], rows: &Rows<'_>, ranking: &mut Ranking) {
+        if self.len <= self.k {
             return;
         }
-        ranked.select_nth_unstable(self.k - 1);
-        ranked.truncate(self.k);
-        let kth = f64::from_bits(ranked[self.k - 1].0);
+        exact(&self.slot[..self.len], query, rows, &mut ranking.distances);
+        ranking.enter(&self.slot[..self.len], rows);
+        let best = &mut ranking.entries;
+        best.select_nth_unstable(self.k - 1);
+        best.truncate(self.k);
+        let kth = f64::from_bits(best[self.k - 1].0);
         self.limit = self.limit.min(margin.limit_of_exact(kth, self.error));
         // Back in the order of the list: each moves to the front, over entries that were read before.
-        ranked.sort_unstable_by_key(|&(_, _, place)| place);
-        for (to, &(_, _, place)) in ranked.iter().enumerate() {
+        best.sort_unstable_by_key(|&(_, _, place)| place);
+        for (to, &(_, _, place)) in best.iter().enumerate() {
             self.near[to] = self.near[place as usize];
             self.slot[to] = self.slot[place as usize];
         }
@@ -116,19 +175,14 @@ impl Candidates {
         margin: &Margin,
         query: &[f64],
         rows: &Rows<'_>,
-        ranked: &mut Ranked,
+        ranking: &mut Ranking,
     ) {
         if self.len > self.k {
             let kth = threshold(with, &self.near[..self.len], self.k, 0);
             let limit = margin.limit(kth, self.error);
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
         }
-        rank(&self.slot[..self.len], query, rows, ranked);
-        if ranked.len() > self.k {
-            ranked.select_nth_unstable(self.k - 1);
-            ranked.truncate(self.k);
-        }
-        ranked.sort_unstable();
+        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
     }
 }
 
@@ -171,11 +225,11 @@ fn threshold(with: Instructions, values: &[f32], k: usize, slack: usize) -> f32 
 }
 
 /// Exact distances of the points in `slots`: the sum of [`squared_distance`], several points at a time.
-pub(super) fn rank(slots: &[u32], query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
+fn exact(slots: &[u32], query: &[f64], rows: &Rows<'_>, distances: &mut Vec<f64>) {
     const AT_ONCE: usize = 8;
     let p = rows.dim;
     let query = &query[..p];
-    ranked.clear();
+    distances.clear();
     let row = |slot: u32| &rows.coords[slot as usize * p..][..p];
     let mut groups = slots.chunks_exact(AT_ONCE);
     for group in &mut groups {
@@ -187,12 +241,7 @@ pub(super) fn rank(slots: &[u32], query: &[f64], rows: &Rows<'_>, ranked: &mut R
                 sum[i] += d * d;
             }
         }
-        for (&slot, d) in group.iter().zip(sum) {
-            ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
-        }
+        distances.extend_from_slice(&sum);
     }
-    for &slot in groups.remainder() {
-        let d = squared_distance(query, row(slot));
-        ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
-    }
+    distances.extend(groups.remainder().iter().map(|&slot| squared_distance(query, row(slot))));
 }
