@@ -49,9 +49,9 @@ impl Margin {
             .map(|rows| {
                 let mut ends = (vec![f64::INFINITY; p], vec![f64::NEG_INFINITY; p]);
                 for row in rows {
-                    for a in 0..p {
-                        ends.0[a] = ends.0[a].min(row[a]);
-                        ends.1[a] = ends.1[a].max(row[a]);
+                    for ((low, high), &x) in ends.0.iter_mut().zip(&mut ends.1).zip(row) {
+                        *low = low.min(x);
+                        *high = high.max(x);
                     }
                 }
                 ends

@@ -39,8 +39,11 @@ pub(super) struct Ranking {
     /// (bits of the squared distance, position, place in the list). Squared distances are not negative, so
     /// their bits order as they do.
     entries: Vec<(u64, u32, u32)>,
+    /// Scratch of the two sorts.
     keys: Vec<i64>,
     ranks: Vec<i64>,
+    starts: Vec<u32>,
+    sorted: Vec<(u64, u32, u32)>,
 }
 
 /// Up to so many are sorted by counting for each how many are smaller: n² comparisons, but without a branch
@@ -51,7 +54,7 @@ impl Ranking {
     /// The `k` first by (squared distance, position) of the points in `slots`.
     pub(super) fn sort(&mut self, with: Instructions, slots: &[u32], k: usize, query: &[f64], rows: &Rows<'_>) {
         let n = slots.len();
-        exact(slots, query, rows, &mut self.distances);
+        exact(with, slots, query, rows, &mut self.distances);
         if n <= COUNTED {
             self.keys.clear();
             self.keys.extend(self.distances.iter().map(|d| d.to_bits() as i64));
@@ -62,10 +65,9 @@ impl Ranking {
             if self.ranks[..n].iter().sum::<i64>() as usize == n * n.saturating_sub(1) / 2 {
                 self.positions.clear();
                 self.positions.resize(n, 0);
-                for i in 0..n {
-                    let rank = self.ranks[i] as usize;
-                    self.positions[rank] = rows.position[slots[i] as usize];
-                    self.distances[rank] = f64::from_bits(self.keys[i] as u64);
+                for ((&slot, &key), &rank) in slots.iter().zip(&self.keys).zip(&self.ranks) {
+                    self.positions[rank as usize] = rows.position[slot as usize];
+                    self.distances[rank as usize] = f64::from_bits(key as u64);
                 }
                 self.positions.truncate(k);
                 self.distances.truncate(k);
@@ -73,15 +75,59 @@ impl Ranking {
             }
         }
         self.enter(slots, rows);
-        if n > k {
-            self.entries.select_nth_unstable(k - 1);
-            self.entries.truncate(k);
+        if !self.sort_by_buckets() {
+            if n > k {
+                self.entries.select_nth_unstable(k - 1);
+                self.entries.truncate(k);
+            }
+            self.entries.sort_unstable();
         }
-        self.entries.sort_unstable();
+        self.entries.truncate(k);
         self.positions.clear();
         self.positions.extend(self.entries.iter().map(|&(_, position, _)| position));
         self.distances.clear();
         self.distances.extend(self.entries.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
+    }
+
+    /// Sorts the entries by as many buckets of equal width, then by insertion. False, and nothing done, where
+    /// a bucket would hold many, as with ties.
+    fn sort_by_buckets(&mut self) -> bool {
+        const MANY: u32 = 24;
+        let n = self.entries.len();
+        let ends = self.distances.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &d| (l.min(d), h.max(d)));
+        let width = (n - 1) as f64 / (ends.1 - ends.0);
+        if !width.is_finite() || width <= 0.0 {
+            return false;
+        }
+        let bucket = |bits: u64| ((f64::from_bits(bits) - ends.0) * width) as usize;
+        self.starts.clear();
+        self.starts.resize(n + 1, 0);
+        for &(bits, _, _) in &self.entries {
+            self.starts[bucket(bits).min(n - 1) + 1] += 1;
+        }
+        if self.starts.iter().any(|&size| size > MANY) {
+            return false;
+        }
+        for i in 1..=n {
+            self.starts[i] += self.starts[i - 1];
+        }
+        self.sorted.resize(n, (0, 0, 0));
+        for &entry in &self.entries {
+            let start = &mut self.starts[bucket(entry.0).min(n - 1)];
+            self.sorted[*start as usize] = entry;
+            *start += 1;
+        }
+        for i in 1..n {
+            let entry = self.sorted[i];
+            let mut at = i;
+            while at > 0 && self.sorted[at - 1] > entry {
+                self.sorted[at] = self.sorted[at - 1];
+                at -= 1;
+            }
+            self.sorted[at] = entry;
+        }
+        std::mem::swap(&mut self.entries, &mut self.sorted);
+        true
     }
 
     fn enter(&mut self, slots: &[u32], rows: &Rows<'_>) {
@@ -148,11 +194,18 @@ impl Candidates {
     /// Makes room for another visit even when ties keep [`Candidates::tighten`] from dropping any:
     /// ranks exactly and keeps K.
     #[cold]
-    pub(super) fn settle(&mut self, margin: &Margin, query: &[f64], rows: &Rows<'_>, ranking: &mut Ranking) {
+    pub(super) fn settle(
+        &mut self,
+        with: Instructions,
+        margin: &Margin,
+        query: &[f64],
+        rows: &Rows<'_>,
+        ranking: &mut Ranking,
+    ) {
         if self.len <= self.k {
             return;
         }
-        exact(&self.slot[..self.len], query, rows, &mut ranking.distances);
+        exact(with, &self.slot[..self.len], query, rows, &mut ranking.distances);
         ranking.enter(&self.slot[..self.len], rows);
         let best = &mut ranking.entries;
         best.select_nth_unstable(self.k - 1);
@@ -224,24 +277,15 @@ fn threshold(with: Instructions, values: &[f32], k: usize, slack: usize) -> f32 
     high
 }
 
-/// Exact distances of the points in `slots`: the sum of [`squared_distance`], several points at a time.
-fn exact(slots: &[u32], query: &[f64], rows: &Rows<'_>, distances: &mut Vec<f64>) {
-    const AT_ONCE: usize = 8;
+/// Exact distances of the points in `slots`: the sum of [`squared_distance`], eight points at a time.
+fn exact(with: Instructions, slots: &[u32], query: &[f64], rows: &Rows<'_>, distances: &mut Vec<f64>) {
     let p = rows.dim;
     let query = &query[..p];
     distances.clear();
     let row = |slot: u32| &rows.coords[slot as usize * p..][..p];
-    let mut groups = slots.chunks_exact(AT_ONCE);
+    let mut groups = slots.chunks_exact(8);
     for group in &mut groups {
-        let points: [&[f64]; AT_ONCE] = std::array::from_fn(|i| row(group[i]));
-        let mut sum = [0.0; AT_ONCE];
-        for a in 0..p {
-            for i in 0..AT_ONCE {
-                let d = query[a] - points[i][a];
-                sum[i] += d * d;
-            }
-        }
-        distances.extend_from_slice(&sum);
+        distances.extend_from_slice(&with.exact(query, &std::array::from_fn(|i| row(group[i]))));
     }
     distances.extend(groups.remainder().iter().map(|&slot| squared_distance(query, row(slot))));
 }

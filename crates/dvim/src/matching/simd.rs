@@ -140,6 +140,20 @@ impl Instructions {
         }
     }
 
+    /// The squared distances of the package, [`super::scan::squared_distance`], of eight points.
+    #[inline]
+    pub(super) fn exact(self, query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        assert!(points.iter().all(|point| point.len() == query.len()));
+        match self.0 {
+            Set::Portable => portable::exact(query, points),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => portable::exact(query, points),
+            // SAFETY: `available` found the instructions; the lengths are equal.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::exact(query, points) },
+        }
+    }
+
     /// For each key, how many keys are smaller. Whole groups of eight only: the caller pads.
     #[inline]
     pub(super) fn ranks(self, keys: &[i64], ranks: &mut [i64]) {
@@ -220,9 +234,20 @@ mod portable {
     pub(super) fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let mut sum = [0.0_f32; LANES];
         for (ends, &q) in boxes.chunks_exact(2).zip(query) {
-            for lane in 0..LANES {
-                let d = (ends[0].0[lane] - q).max(q - ends[1].0[lane]).max(0.0);
-                sum[lane] += d * d;
+            for ((sum, low), high) in sum.iter_mut().zip(ends[0].0).zip(ends[1].0) {
+                let d = (low - q).max(q - high).max(0.0);
+                *sum += d * d;
+            }
+        }
+        sum
+    }
+
+    pub(super) fn exact(query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        let mut sum = [0.0; 8];
+        for (a, &q) in query.iter().enumerate() {
+            for (sum, point) in sum.iter_mut().zip(points) {
+                let d = q - point[a];
+                *sum += d * d;
             }
         }
         sum
@@ -313,6 +338,7 @@ mod avx2 {
             let (mut start, mut stop) = (0, early);
             loop {
                 // Plain loops: iterator adapters are not inlined into code for other instructions.
+                #[allow(clippy::needless_range_loop)]
                 for axis in start..stop {
                     let q = _mm256_set1_ps(query[axis]);
                     let at = axis * LANES;
@@ -413,6 +439,53 @@ mod avx512 {
     /// `N` panels at once, so that their chains of additions hide each other's latency; `None` when no
     /// lane can be within `bound`.
     ///
+    /// Eight points a lane each: their rows are turned, eight axes at a time, into a vector for each axis,
+    /// so that every lane adds its terms one by one in axis order, as the definition does. Axes beyond the
+    /// last are not added.
+    ///
+    /// # Safety
+    /// The processor has AVX-512F; all points are as long as `query`.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn exact(query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        let mut sum = _mm512_setzero_pd();
+        let mut start = 0;
+        while start < query.len() {
+            let count = (query.len() - start).min(8);
+            let inside = ((1_u32 << count) - 1) as __mmask8;
+            let mut row = [_mm512_setzero_pd(); 8];
+            for i in 0..8 {
+                // SAFETY: only the lanes below `count` are read, which lie inside the point.
+                row[i] = unsafe { _mm512_maskz_loadu_pd(inside, points[i].as_ptr().add(start)) };
+            }
+            // Pairs of rows: axes 0, 2, 4, 6 and 1, 3, 5, 7 of two rows side by side.
+            let mut pair = row;
+            for i in 0..4 {
+                pair[2 * i] = _mm512_unpacklo_pd(row[2 * i], row[2 * i + 1]);
+                pair[2 * i + 1] = _mm512_unpackhi_pd(row[2 * i], row[2 * i + 1]);
+            }
+            // Quarters of 128 bits hold axes 0, 2, 4, 6 (or 1, 3, 5, 7) of rows 01, 23, 45, 67: turn 4 × 4.
+            let mut axis = row;
+            for odd in 0..2 {
+                let [a, b, c, d] = [pair[odd], pair[2 + odd], pair[4 + odd], pair[6 + odd]];
+                let (ab_low, ab_high) = (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0xee>(a, b));
+                let (cd_low, cd_high) = (_mm512_shuffle_f64x2::<0x44>(c, d), _mm512_shuffle_f64x2::<0xee>(c, d));
+                axis[odd] = _mm512_shuffle_f64x2::<0x88>(ab_low, cd_low);
+                axis[2 + odd] = _mm512_shuffle_f64x2::<0xdd>(ab_low, cd_low);
+                axis[4 + odd] = _mm512_shuffle_f64x2::<0x88>(ab_high, cd_high);
+                axis[6 + odd] = _mm512_shuffle_f64x2::<0xdd>(ab_high, cd_high);
+            }
+            for i in 0..count {
+                let d = _mm512_sub_pd(_mm512_set1_pd(query[start + i]), axis[i]);
+                sum = _mm512_add_pd(sum, _mm512_mul_pd(d, d));
+            }
+            start += 8;
+        }
+        let mut out = [0.0; 8];
+        // SAFETY: `out` holds eight values.
+        unsafe { _mm512_storeu_pd(out.as_mut_ptr(), sum) };
+        out
+    }
+
     /// # Safety
     /// The processor has the instructions.
     #[target_feature(enable = "avx512f")]

@@ -208,7 +208,7 @@ impl Tree {
             found.tighten(self.with, &self.margin);
             if found.is_full() {
                 let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
-                found.settle(&self.margin, point, &rows, &mut walk.ranking);
+                found.settle(self.with, &self.margin, point, &rows, &mut walk.ranking);
             }
         }
     }
