@@ -310,7 +310,10 @@ fn a_sound_table_passes() {
     desk.write("table.csv", csv(&sound()));
     let (stdout, stderr) = desk.run(&[&["check", "table.csv", "-k", "5"], &COLUMNS[..]].concat(), 0);
     assert!(stdout.contains("40 rows, 6 columns"), "{stdout}");
-    assert!(stderr.contains("warning") && !stderr.contains("error"), "few are followed to the horizon, which is worth a word: {stderr}");
+    assert!(
+        stderr.contains("warning") && !stderr.contains("error"),
+        "few are followed to the horizon, which is worth a word: {stderr}"
+    );
     desk.cohort(500);
     let (stdout, stderr) = desk.run(&[&["check", "cohort.csv", "-k", "5"], &COLUMNS[..]].concat(), 0);
     assert!(stdout.contains("No problem found") && stderr.is_empty(), "{stdout}{stderr}");
