@@ -186,10 +186,10 @@ impl Fit {
             watch.progress("matching", out.len(), n);
             let placed = metrics.map(|m| m.place(block));
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&placed[m], k)));
-            for q in 0..block.len() / p {
+            out.extend((0..block.len() / p).map(|q| {
                 let arms = [0, 1].map(|z| ArmEstimate { cure: found[z][0][q][0], time: found[z][1][q][0] });
-                out.push(Effect { arms });
-            }
+                Effect { arms }
+            }));
         }
         watch.progress("matching", n, n);
         Ok(out)

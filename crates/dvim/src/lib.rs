@@ -27,24 +27,24 @@
 //! let world = simulate(Scenario::BothOverlap, 2_000, false, 1);
 //! let found = analysis::run(&world.cohort, &Options::default(), &Unwatched)?;
 //! let average = found.average_cure_effect(&world.cohort, None);
-//! assert!(average.mean.is_some_and(|m| m < 0.0), "this treatment cures fewer");
+//! assert!(average.mean.is_some_and(|m| m > 0.0), "this treatment cures more");
 //! # Ok::<(), dvim::error::Error>(())
 //! ```
 //!
 //! The engine does no input or output and keeps no state. Modules stand in flow order: each may
 //! use those above it, and none below.
 
-pub mod analysis;
-pub mod cohort;
-pub mod compare;
-pub mod cure;
-pub mod effect;
 pub mod error;
+mod numeric;
+pub mod table;
+pub mod cohort;
+pub mod split;
+pub mod cure;
 pub mod matching;
 pub mod metric;
-mod numeric;
-pub mod overview;
-pub mod simulate;
-pub mod split;
 pub mod survival;
-pub mod table;
+pub mod effect;
+pub mod analysis;
+pub mod overview;
+pub mod compare;
+pub mod simulate;
