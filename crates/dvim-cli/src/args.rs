@@ -1,8 +1,10 @@
 //! The flags: what can be typed, and what it means. No logic.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dvim::analysis::Options;
+use dvim::adjusted::AdjustedOptions;
+use dvim::analysis::{Estimator, Options};
 use dvim::cohort::Roles;
+use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
 use dvim::simulate::Scenario;
 use std::path::PathBuf;
@@ -101,9 +103,19 @@ impl RoleArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// K: patients of each arm in each match group
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 50)]
-    pub group_size: usize,
+    /// The paper's Algorithm 1, or groups corrected by a cross-fitted model (more accurate)
+    #[arg(long, value_enum, default_value_t = EstimatorArg::Paper)]
+    pub estimator: EstimatorArg,
+    /// K: patients of each arm in each match group; `auto` chooses it from the data (adjusted only)
+    /// [default: 50, or auto with the adjusted estimator]
+    #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
+    pub group_size: Option<GroupSize>,
+    /// Honest splits of the adjusted estimator: each patient is estimated by the models that did not see it
+    #[arg(long, value_name = "R", default_value_t = 10)]
+    pub splits: usize,
+    /// Distribution of the event times in the adjusted estimator's models
+    #[arg(long, value_enum, default_value_t = LatencyArg::Auto)]
+    pub latency: LatencyArg,
     /// Share of each arm that trains the cure models; the others are estimated
     #[arg(long, value_name = "SHARE", default_value_t = 0.35)]
     pub train_fraction: f64,
@@ -121,8 +133,22 @@ pub struct MethodArgs {
 impl MethodArgs {
     /// As the engine takes them.
     pub fn options(&self) -> Options {
+        let fixed = match self.group_size {
+            Some(GroupSize::Fixed(k)) => Some(k),
+            _ => None,
+        };
+        let estimator = match self.estimator {
+            EstimatorArg::Paper => Estimator::Paper,
+            EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
+                folds: self.splits,
+                family: self.latency.family(),
+                group_size: fixed,
+                ..AdjustedOptions::default()
+            }),
+        };
         Options {
-            group_size: self.group_size,
+            estimator,
+            group_size: fixed.unwrap_or(50),
             train_fraction: self.train_fraction,
             metric: match self.metric {
                 MetricArg::Separate => MetricChoice::Separate,
@@ -134,6 +160,55 @@ impl MethodArgs {
             },
             seed: self.seed,
             ..Options::default()
+        }
+    }
+}
+
+/// `--estimator`.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum EstimatorArg {
+    /// The paper's Algorithm 1
+    Paper,
+    /// Groups corrected by a cross-fitted model; every patient is estimated
+    Adjusted,
+}
+
+/// `--group-size`.
+#[derive(Clone, Copy, PartialEq)]
+pub enum GroupSize {
+    /// Chosen from the data.
+    Auto,
+    /// As given.
+    Fixed(usize),
+}
+
+fn group_size(text: &str) -> Result<GroupSize, String> {
+    match text {
+        "auto" => Ok(GroupSize::Auto),
+        _ => text.parse().map(GroupSize::Fixed).map_err(|_| "a whole number, or `auto`".to_string()),
+    }
+}
+
+/// `--latency`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LatencyArg {
+    /// By out-of-fold likelihood
+    Auto,
+    /// Log-normal
+    LogNormal,
+    /// Weibull
+    Weibull,
+    /// Log-logistic
+    LogLogistic,
+}
+
+impl LatencyArg {
+    fn family(self) -> Option<Family> {
+        match self {
+            LatencyArg::Auto => None,
+            LatencyArg::LogNormal => Some(Family::LogNormal),
+            LatencyArg::Weibull => Some(Family::Weibull),
+            LatencyArg::LogLogistic => Some(Family::LogLogistic),
         }
     }
 }

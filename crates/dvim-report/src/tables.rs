@@ -130,9 +130,15 @@ pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usiz
 
 /// `effects.csv`: one row for each estimated unit, in the order of ids.
 pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
-    header(&EFFECT_COLUMNS).write_to(out)?;
+    let corrected = analysis.fit.cross_fit.is_some();
+    let more: &[&str] = if corrected { &["cure_effect_matched", "time_effect_matched"] } else { &[] };
+    header(&[&EFFECT_COLUMNS, more].concat()).write_to(out)?;
     write_rows(out, analysis.units.len(), |row, i| {
-        effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i])
+        let effect = &analysis.effects[i];
+        effect_row(row, cohort, analysis.units[i] as usize, effect);
+        if corrected {
+            row.number(effect.cure_matched()).maybe(effect.time_matched());
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! From a cohort to two effects: the one place that puts the stages together.
 
+use crate::adjusted::{self, AdjustedOptions, CrossFit};
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{self, CureModel};
 use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
@@ -7,6 +8,26 @@ use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
+
+/// How effects are estimated from match groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Estimator {
+    /// The paper's Algorithm 1.
+    #[default]
+    Paper,
+    /// Groups corrected by a cross-fitted model; every unit is estimated.
+    Adjusted(AdjustedOptions),
+}
+
+impl Estimator {
+    /// The word used in flags and files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Estimator::Paper => "paper",
+            Estimator::Adjusted(_) => "adjusted",
+        }
+    }
+}
 
 /// How to analyse. The horizon is not here: it belongs to the cohort.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +44,8 @@ pub struct Options {
     pub seed: u64,
     /// How the cure models are fitted.
     pub fit: cure::FitOptions,
+    /// How effects are estimated.
+    pub estimator: Estimator,
 }
 
 impl Default for Options {
@@ -35,6 +58,7 @@ impl Default for Options {
             scale: Scale::Standard,
             seed: 1,
             fit: cure::FitOptions::default(),
+            estimator: Estimator::Paper,
         }
     }
 }
@@ -43,6 +67,9 @@ impl Options {
     /// What is wrong with these options for arms of these sizes (control, treated).
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
+        if let Estimator::Adjusted(adjusted) = &self.estimator {
+            return adjusted.problems(arm_sizes);
+        }
         if !(self.train_fraction > 0.0 && self.train_fraction < 1.0) {
             out.push(Problem::error(
                 ProblemKind::BadOption,
@@ -120,8 +147,10 @@ pub struct Fit {
     pub is_training: Vec<bool>,
     /// The cure models on scaled covariates, control first.
     pub models: [CureModel; 2],
-    /// The metric of each estimand.
+    /// The metric of each estimand. Under the adjusted estimator: the mean over folds and arms.
     pub metrics: Metrics,
+    /// What the adjusted estimator learned; `None` under the paper's.
+    pub cross_fit: Option<CrossFit>,
 }
 
 impl Fit {
@@ -134,28 +163,9 @@ impl Fit {
         }
         let split = Split::honest(cohort, options.train_fraction, options.seed);
         let scaling = Scaling::of(cohort, options.scale);
-        let training = split.training();
-        watch.progress("fitting the cure models", 0, 2);
-        let fit_arm = |arm: Arm| -> Result<CureModel, Error> {
-            let data = training.arm(arm);
-            let covariates = scaling.apply(&data.covariates);
-            cure::fit(
-                &cure::ArmData {
-                    time: &data.time,
-                    event: &data.event,
-                    covariates: &covariates,
-                    n_covariates: cohort.n_covariates(),
-                    horizon: cohort.horizon(),
-                },
-                &options.fit,
-            )
-            .map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
-        };
-        let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
-        let models = [control?, treated?];
-        watch.progress("fitting the cure models", 2, 2);
+        let models = fit_models(&split, &scaling, &options.fit, watch)?;
         let metrics = Metrics::learn(&models, &scaling, options.metric);
-        Ok(Fit { options: options.clone(), is_training: split.is_training().to_vec(), models, metrics })
+        Ok(Fit { options: options.clone(), is_training: split.is_training().to_vec(), models, metrics, cross_fit: None })
     }
 
     /// The units of an arm that groups are drawn from: its estimation set.
@@ -188,7 +198,7 @@ impl Fit {
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&placed[m], k)));
             out.extend((0..block.len() / p).map(|q| {
                 let arms = [0, 1].map(|z| ArmEstimate { cure: found[z][0][q][0], time: found[z][1][q][0] });
-                Effect { arms }
+                Effect { arms, corrected: None }
             }));
         }
         watch.progress("matching", n, n);
@@ -197,25 +207,75 @@ impl Fit {
 
     /// The match groups of one unit of the cohort, patient by patient.
     pub fn match_groups(&self, cohort: &Cohort, unit: usize) -> UnitGroups {
-        let x = cohort.covariates(unit);
-        let groups = |metric: &Metric| {
+        let groups = |part: usize| {
             Arm::BOTH.map(|arm| {
-                let pool = self.pool(cohort, arm);
-                let matcher = Matcher::new(&pool, cohort, metric);
-                let (members, squared) = matcher.group(&metric.place(x), self.options.group_size);
-                let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
-                let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-                let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-                MatchGroup {
-                    shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
-                    distance: squared.iter().map(|d| d.sqrt()).collect(),
-                    curve: SurvivalCurve::new(&time, &event),
-                    units,
-                }
+                let (metric, k, leave_out) = match &self.cross_fit {
+                    Some(c) => {
+                        let fold = &c.folds[c.fold_of[unit] as usize];
+                        (&fold.metrics[part][arm.index()], fold.choices[part].group_size, true)
+                    }
+                    None => ([&self.metrics.cure, &self.metrics.time][part], self.options.group_size, false),
+                };
+                self.group(cohort, unit, arm, metric, k, leave_out)
             })
         };
-        UnitGroups { cure: groups(&self.metrics.cure), time: groups(&self.metrics.time) }
+        UnitGroups { cure: groups(0), time: groups(1) }
     }
+
+    fn group(&self, cohort: &Cohort, unit: usize, arm: Arm, metric: &Metric, k: usize, leave_out: bool) -> MatchGroup {
+        let x = cohort.covariates(unit);
+        let pool = self.pool(cohort, arm);
+        let matcher = Matcher::new(&pool, cohort, metric);
+        let (members, squared) = matcher.group(&metric.place(x), (k + usize::from(leave_out)).min(pool.len()));
+        let mut kept: Vec<(u32, f64)> = members
+            .iter()
+            .map(|&m| pool.units[m as usize])
+            .zip(squared.iter().map(|d| d.sqrt()))
+            .filter(|(i, _)| !(leave_out && *i as usize == unit))
+            .collect();
+        kept.truncate(k);
+        let (units, distance): (Vec<u32>, Vec<f64>) = kept.into_iter().unzip();
+        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
+        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
+        MatchGroup {
+            shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
+            weights: metric.weights.clone(),
+            distance,
+            curve: SurvivalCurve::new(&time, &event),
+            units,
+        }
+    }
+}
+
+/// The two cure models of a training set, on scaled covariates.
+fn fit_models(
+    split: &Split,
+    scaling: &Scaling,
+    options: &cure::FitOptions,
+    watch: &dyn Watch,
+) -> Result<[CureModel; 2], Error> {
+    let training = split.training();
+    let cohort = training.cohort();
+    watch.progress("fitting the cure models", 0, 2);
+    let fit_arm = |arm: Arm| -> Result<CureModel, Error> {
+        let data = training.arm(arm);
+        let covariates = scaling.apply(&data.covariates);
+        cure::fit(
+            &cure::ArmData {
+                time: &data.time,
+                event: &data.event,
+                covariates: &covariates,
+                n_covariates: cohort.n_covariates(),
+                horizon: cohort.horizon(),
+            },
+            options,
+        )
+        .map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
+    };
+    let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
+    let models = [control?, treated?];
+    watch.progress("fitting the cure models", 2, 2);
+    Ok(models)
 }
 
 /// Units estimated between two looks at the watch: large enough that the search can order them
@@ -244,6 +304,8 @@ pub struct MatchGroup {
     pub distance: Vec<f64>,
     /// For each member, the share of each covariate in its squared distance.
     pub shares: Vec<Vec<f64>>,
+    /// The weights of the metric that it was matched under.
+    pub weights: Vec<f64>,
     /// The group's curve.
     pub curve: SurvivalCurve,
 }
@@ -320,11 +382,50 @@ impl Analysis {
     }
 }
 
-/// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
+/// From a cohort to two effects, by the estimator of the options.
 pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
+    match &options.estimator {
+        Estimator::Paper => run_paper(cohort, options, watch),
+        Estimator::Adjusted(adjusted) => run_adjusted(cohort, options, adjusted, watch),
+    }
+}
+
+/// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
+fn run_paper(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
     let fit = Fit::learn(cohort, options, watch)?;
     let units = fit.estimation_units();
     let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
     let effects = fit.estimate(cohort, &covariates, watch)?;
     Ok(Analysis { fit, units, effects })
+}
+
+/// The adjusted estimator. The two cure models that are reported with it are fitted on all units for
+/// description; no estimate uses them.
+fn run_adjusted(
+    cohort: &Cohort,
+    options: &Options,
+    adjusted: &AdjustedOptions,
+    watch: &dyn Watch,
+) -> Result<Analysis, Error> {
+    let problems = options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
+    if problems.iter().any(|p| p.severity == Severity::Error) {
+        return Err(Error::Refused(problems));
+    }
+    let scaling = Scaling::of(cohort, Scale::Standard);
+    let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
+    let models = fit_models(&everyone, &scaling, &options.fit, watch)?;
+    let step = |stage: &'static str, done: usize, total: usize| {
+        watch.progress(stage, done, total);
+        if watch.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    };
+    let (cross_fit, effects) = adjusted::estimate(cohort, &scaling, adjusted, options.seed, &step)?;
+    let mean_metric = |part: usize| {
+        let all: Vec<&Metric> = cross_fit.folds.iter().flat_map(|f| &f.metrics[part]).collect();
+        let weights = (0..cohort.n_covariates()).map(|j| all.iter().map(|m| m.weights[j]).sum::<f64>() / all.len() as f64);
+        Metric { weights: weights.collect(), scaling: scaling.clone() }
+    };
+    let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
+    let is_training = vec![false; cohort.n_units()];
+    let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
+    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects })
 }

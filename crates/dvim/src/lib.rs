@@ -44,6 +44,7 @@ pub mod matching;
 pub mod metric;
 pub mod survival;
 pub mod effect;
+pub mod adjusted;
 pub mod analysis;
 pub mod overview;
 pub mod compare;

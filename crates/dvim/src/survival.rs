@@ -144,6 +144,12 @@ impl SurvivalCurve {
         if passed == 0 { 1.0 } else { self.steps[passed - 1].survival }
     }
 
+    /// Ŝ(t−): the value just before t.
+    pub fn before(&self, t: f64) -> f64 {
+        let passed = self.steps.partition_point(|s| s.time < t);
+        if passed == 0 { 1.0 } else { self.steps[passed - 1].survival }
+    }
+
     /// Units at risk just before t: those with a time of at least t.
     pub fn n_at_risk(&self, t: f64) -> usize {
         let passed = self.steps.partition_point(|s| s.time < t);
