@@ -40,6 +40,7 @@ pub mod table;
 pub mod cohort;
 pub mod split;
 pub mod cure;
+pub mod joint;
 pub mod matching;
 pub mod metric;
 pub mod survival;

@@ -18,7 +18,7 @@ const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_7;
 
 /// What was seen of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// The event, before the horizon.
     Event,
     /// Nothing until it was lost, before the horizon.
@@ -29,18 +29,18 @@ pub(super) enum Seen {
 
 /// A function of `(m, t)`: value, first and second derivatives.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LatencyTerms {
-    pub(super) value: f64,
-    pub(super) m: f64,
-    pub(super) t: f64,
-    pub(super) mm: f64,
-    pub(super) mt: f64,
-    pub(super) tt: f64,
+pub(crate) struct LatencyTerms {
+    pub(crate) value: f64,
+    pub(crate) m: f64,
+    pub(crate) t: f64,
+    pub(crate) mm: f64,
+    pub(crate) mt: f64,
+    pub(crate) tt: f64,
 }
 
 /// A distribution of the log event time `u` of the uncured, truncated at `u_horizon` (`+∞`: not truncated),
 /// with location `m` and log scale `t`. Another family is another implementation.
-pub(super) trait Latency: Sync {
+pub(crate) trait Latency: Sync {
     /// Log density of `u`.
     fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms;
     /// Log probability of an event between `u` and the horizon.
@@ -49,8 +49,8 @@ pub(super) trait Latency: Sync {
 
 /// `u ~ N(m, s²)` given `u < u_horizon`: the paper's truncated log-normal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogNormal {
-    pub(super) u_horizon: f64,
+pub(crate) struct LogNormal {
+    pub(crate) u_horizon: f64,
 }
 
 impl Latency for LogNormal {
@@ -184,25 +184,165 @@ fn truncated_survival(q: f64, u_horizon: f64, u: f64, m: f64, s: f64) -> Latency
     }
 }
 
+/// `g(x)`, `x = (u - m)/s`, as a function of `(m, t)`: with `x_m = -1/s`, `x_t = -x` the chain rule gives
+/// `g_m = -g'/s`, `g_t = -x g'`, `g_mm = g''/s²`, `g_mt = (x g'' + g')/s`, `g_tt = x (x g'' + g')`.
+fn location_scale(value: f64, first: f64, second: f64, x: f64, s: f64) -> LatencyTerms {
+    let mixed = x * second + first;
+    LatencyTerms { value, m: -first / s, t: -x * first, mm: second / (s * s), mt: mixed / s, tt: x * mixed }
+}
+
+impl LatencyTerms {
+    fn minus(self, other: LatencyTerms) -> LatencyTerms {
+        LatencyTerms {
+            value: self.value - other.value,
+            m: self.m - other.m,
+            t: self.t - other.t,
+            mm: self.mm - other.mm,
+            mt: self.mt - other.mt,
+            tt: self.tt - other.tt,
+        }
+    }
+}
+
+/// `T ~ Weibull` with scale `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = 1 - exp(-exp(z))`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weibull {
+    pub(crate) u_horizon: f64,
+}
+
+/// Largest argument of `exp` that leaves room for squares: beyond `exp(300)` a Weibull time is surely past.
+const LARGEST_EXPONENT: f64 = 300.0;
+
+impl Weibull {
+    /// `ln F(h)`, `F(h) = 1 - exp(-e^h)`: with `r = f/F = e^h/(exp(e^h) - 1)` it is `(ln F)' = r`, `(ln F)'' = r (1 - e^h - r)`.
+    fn log_cdf(h: f64, s: f64) -> LatencyTerms {
+        let e = libm::exp(h.min(LARGEST_EXPONENT));
+        if e > 700.0 {
+            return LatencyTerms::default();
+        }
+        let r = if e > 0.0 { e / libm::expm1(e) } else { 1.0 };
+        // ln F(h) = h - e^h/2 + …, and e^-36 is below the rounding of one.
+        let value = if h < -36.0 { h } else { log1mexp(e) };
+        location_scale(value, r, r * (1.0 - e - r), h, s)
+    }
+}
+
+impl Latency for Weibull {
+    /// `z - e^z - t - ln F(h)`.
+    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        let s = libm::exp(t);
+        let z = (u - m) / s;
+        let e = libm::exp(z.min(LARGEST_EXPONENT));
+        let mut density = location_scale(z - e - t, 1.0 - e, -e, z, s);
+        density.t -= 1.0;
+        if self.u_horizon == f64::INFINITY {
+            return density;
+        }
+        density.minus(Weibull::log_cdf((self.u_horizon - m) / s, s))
+    }
+
+    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`.
+    ///
+    /// With `A = f(q)/D`, `B = f(h)/D`, `ρ(x) = (ln f)' = 1 - e^x`, `l_m = A - B`, `l_t = qA - hB`:
+    /// `∂m ln D = l_m/s`, `∂t = l_t`, `∂mm = (Bρ(h) - Aρ(q) - l_m²)/s²`, `∂mt = (hBρ(h) - qAρ(q) - l_m - l_m l_t)/s`,
+    /// `∂tt = h²Bρ(h) - q²Aρ(q) - l_t - l_t²`.
+    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        if u == f64::NEG_INFINITY {
+            return LatencyTerms::default();
+        }
+        let s = libm::exp(t);
+        let q = (u - m) / s;
+        let e = libm::exp(q.min(LARGEST_EXPONENT));
+        if self.u_horizon == f64::INFINITY {
+            return location_scale(-e, -e, -e, q, s);
+        }
+        let h = (self.u_horizon - m) / s;
+        let ratio = libm::expm1(((self.u_horizon - u) / s).min(LARGEST_EXPONENT));
+        let width = e * ratio;
+        // Both tails vanish together far on the left: there A = 1/(exp(h - q) - 1).
+        let (a, log_gap) =
+            if width > 0.0 { (e / -libm::expm1(-width), log1mexp(width)) } else { (1.0 / ratio, q + libm::log(ratio)) };
+        let b = a * (1.0 + ratio) * libm::exp(-width);
+        let b = if b.is_finite() { b } else { 0.0 };
+        let (a_rho, b_rho) = (a * (1.0 - e), b * (1.0 - e * (1.0 + ratio)));
+        let (b_rho, h_) = if b == 0.0 { (0.0, 0.0) } else { (b_rho, h) };
+        let l_m = a - b;
+        let l_t = q * a - h_ * b;
+        let gap = LatencyTerms {
+            value: -e + log_gap,
+            m: l_m / s,
+            t: l_t,
+            mm: (b_rho - a_rho - l_m * l_m) / (s * s),
+            mt: (h_ * b_rho - q * a_rho - l_m - l_m * l_t) / s,
+            tt: h_ * h_ * b_rho - q * q * a_rho - l_t - l_t * l_t,
+        };
+        gap.minus(Weibull::log_cdf(h, s))
+    }
+}
+
+/// `T` log-logistic with median `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = expit(z)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogLogistic {
+    pub(crate) u_horizon: f64,
+}
+
+impl Latency for LogLogistic {
+    /// `ln expit(z) + ln expit(-z) - t - ln expit(h)`.
+    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        let s = libm::exp(t);
+        let z = (u - m) / s;
+        let (up, down) = (expit(z), expit(-z));
+        let value = -z.abs() - 2.0 * log1pexp(-z.abs()) - t;
+        let mut density = location_scale(value, down - up, -2.0 * up * down, z, s);
+        density.t -= 1.0;
+        if self.u_horizon == f64::INFINITY {
+            return density;
+        }
+        let h = (self.u_horizon - m) / s;
+        let (up, down) = (expit(h), expit(-h));
+        density.minus(location_scale(-log1pexp(-h), down, -up * down, h, s))
+    }
+
+    /// `K = 1 - expit(q)/expit(h) = expit(-q) (1 - exp(-w))`, `w = h - q = (u_H - u)/s`, which does not depend on `m`:
+    /// `∂t ln(1 - e^-w) = -c`, `∂tt = c - c² e^w`, `c = w/(e^w - 1)`.
+    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        if u == f64::NEG_INFINITY {
+            return LatencyTerms::default();
+        }
+        let s = libm::exp(t);
+        let q = (u - m) / s;
+        let (up, down) = (expit(q), expit(-q));
+        let mut terms = location_scale(-log1pexp(q), -up, -up * down, q, s);
+        let w = (self.u_horizon - u) / s;
+        if w < 700.0 {
+            let c = w / libm::expm1(w);
+            terms.value += log1mexp(w);
+            terms.t -= c;
+            terms.tt += c - c * (c + w);
+        }
+        terms
+    }
+}
+
 /// One unit's log-likelihood and its derivatives in `(a, m, t)`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UnitTerms {
-    pub(super) value: f64,
-    pub(super) a: f64,
-    pub(super) m: f64,
-    pub(super) t: f64,
-    pub(super) aa: f64,
-    pub(super) am: f64,
-    pub(super) at: f64,
-    pub(super) mm: f64,
-    pub(super) mt: f64,
-    pub(super) tt: f64,
+pub(crate) struct UnitTerms {
+    pub(crate) value: f64,
+    pub(crate) a: f64,
+    pub(crate) m: f64,
+    pub(crate) t: f64,
+    pub(crate) aa: f64,
+    pub(crate) am: f64,
+    pub(crate) at: f64,
+    pub(crate) mm: f64,
+    pub(crate) mt: f64,
+    pub(crate) tt: f64,
 }
 
 /// With `p = expit(a)`: an event gives `ln(1-p) + ln f(u)`, a unit at the horizon `ln p`, a censored one
 /// `ln(p + (1-p) K(u)) = ln(exp(a) + K) - ln(1 + exp(a))`, whose derivatives are those of `ln K` weighted by
 /// `w = p/(p + (1-p) K) = expit(a - ln K)`, the probability of cure given that no event was seen.
-pub(super) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
+pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
     let p = expit(a);
     let spread = p * expit(-a);
     match seen {
