@@ -247,7 +247,7 @@ impl<'a> Setting<'a> {
                 Ok(held_out.fold((0.0, 0), |(sum, count), i| {
                     let z = self.cohort.arm(i).index();
                     let prediction = model.predict(self.row(i))[z];
-                    let value = model.log_likelihood(&prediction, self.cohort.time(i), self.cohort.event(i));
+                    let value = model.log_likelihood(z, &prediction, self.cohort.time(i), self.cohort.event(i));
                     (sum + value, count + 1)
                 }))
             })

@@ -27,7 +27,7 @@ pub(super) struct Problem<'a> {
 }
 
 /// Positions of the parameters.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layout {
     pub(super) widths: Widths,
     /// For each arm parameter that is a slope: its position in the common block.

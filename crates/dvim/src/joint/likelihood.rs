@@ -11,7 +11,7 @@ use crate::cure::{Latency, LogLogistic, LogNormalLatency, Seen, Weibull, unit_te
 const CHUNK: usize = 256;
 
 /// Which columns of a design belong to which part.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Widths {
     /// Columns of the whole design.
     pub(super) all: usize,

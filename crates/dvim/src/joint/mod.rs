@@ -271,7 +271,7 @@ impl Certificate {
 const CONVERGED: f64 = 0.1;
 
 /// A column of the design.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Column {
     Intercept,
     Linear(usize),
@@ -297,7 +297,7 @@ impl Column {
 }
 
 /// A fitted model of both arms.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct JointModel {
     /// Family of the event times.
     pub family: Family,

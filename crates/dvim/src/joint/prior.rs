@@ -24,7 +24,7 @@ const SWEEPS: usize = 5;
 const PSEUDO_COUNT: f64 = 1e-3;
 
 /// Weights of the mixtures and, for each parameter, what the last update said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Prior {
     pub(super) weights: [[f64; SPREADS.len()]; BLOCKS],
     /// Pseudo-counts of the point mass at zero, by block.
