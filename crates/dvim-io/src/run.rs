@@ -17,8 +17,8 @@ use dvim::cohort::{Arm, Cohort, Units};
 use dvim::effect::Corrected;
 use dvim::error::Problem;
 use dvim::table::Ids;
-use dvim_report::record::{CrossFitRecord, 
-    InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
+use dvim_report::record::{
+    CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
 };
 use dvim_report::tables;
 use serde::{Deserialize, Serialize};
@@ -244,7 +244,8 @@ fn open(path: &Path) -> Result<Run, String> {
     let summary: Summary =
         serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
     let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit, corrected) = read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
+    let (cohort, fit, corrected) =
+        read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
     Ok(Run { summary, cohort, fit, corrected })
 }
 

@@ -3,10 +3,10 @@
 
 use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
 use dvim::analysis::{Analysis, Average, Estimator, Fit, Options};
-use dvim::joint::Family;
 use dvim::cohort::{Arm, Cohort};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
+use dvim::joint::Family;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -165,7 +165,13 @@ impl Fit {
         let scaling = Scaling::of(cohort, options.scale);
         let models = fit_models(&split, &scaling, &options.fit, watch)?;
         let metrics = Metrics::learn(&models, &scaling, options.metric);
-        Ok(Fit { options: options.clone(), is_training: split.is_training().to_vec(), models, metrics, cross_fit: None })
+        Ok(Fit {
+            options: options.clone(),
+            is_training: split.is_training().to_vec(),
+            models,
+            metrics,
+            cross_fit: None,
+        })
     }
 
     /// The units of an arm that groups are drawn from: its estimation set.
@@ -421,7 +427,8 @@ fn run_adjusted(
     let (cross_fit, effects) = adjusted::estimate(cohort, &scaling, adjusted, options.seed, &step)?;
     let mean_metric = |part: usize| {
         let all: Vec<&Metric> = cross_fit.folds.iter().flat_map(|f| &f.metrics[part]).collect();
-        let weights = (0..cohort.n_covariates()).map(|j| all.iter().map(|m| m.weights[j]).sum::<f64>() / all.len() as f64);
+        let weights =
+            (0..cohort.n_covariates()).map(|j| all.iter().map(|m| m.weights[j]).sum::<f64>() / all.len() as f64);
         Metric { weights: weights.collect(), scaling: scaling.clone() }
     };
     let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
