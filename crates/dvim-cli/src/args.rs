@@ -2,8 +2,9 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dvim::analysis::Options;
-use dvim::cohort::Roles;
+use dvim::cohort::{Roles, ZeroTime};
 use dvim::metric::{MetricChoice, Scale};
+use dvim::schema::Missing;
 use dvim::simulate::Scenario;
 use std::path::PathBuf;
 
@@ -59,12 +60,18 @@ pub enum Command {
 #[command(next_help_heading = "Columns")]
 pub struct RoleArgs {
     /// Time to event or censoring
-    #[arg(long, value_name = "COLUMN")]
-    pub time: String,
+    #[arg(long, value_name = "COLUMN", required_unless_present_any = ["start", "end"], conflicts_with_all = ["start", "end"])]
+    pub time: Option<String>,
+    /// Date on which follow-up starts, as 2019-07-31; with --end, instead of --time. Times are then in days
+    #[arg(long, value_name = "COLUMN", requires = "end")]
+    pub start: Option<String>,
+    /// Date of the event or of censoring
+    #[arg(long, value_name = "COLUMN", requires = "start")]
+    pub end: Option<String>,
     /// Whether the event was seen: 1 or true; 0 or false if censored
     #[arg(long, value_name = "COLUMN")]
     pub event: String,
-    /// The arm: two values
+    /// The arm: two values, or more with --treated and --control
     #[arg(long, value_name = "COLUMN")]
     pub treatment: String,
     /// The horizon H, in the unit of the time column. Event-free at H means cured; there is no
@@ -80,19 +87,86 @@ pub struct RoleArgs {
     /// Which value of the treatment column means treated [default: 1, true, yes or treated]
     #[arg(long, value_name = "LABEL")]
     pub treated: Option<String>,
+    /// Which value means control; with --treated, rows of any other arm are left out and counted
+    #[arg(long, value_name = "LABEL")]
+    pub control: Option<String>,
+    /// Covariates that are numbers whatever they look like
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub numeric: Vec<String>,
+    /// Covariates that are categories whatever they look like, such as codes
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub categorical: Vec<String>,
+    /// Columns to ignore
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub drop: Vec<String>,
+    /// Keep only rows in which the column has this value; may be given several times
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = filter)]
+    pub filters: Vec<(String, String)>,
+    /// Rows with missing values: refuse the table, drop the rows, or fill in the median or most
+    /// frequent level and match on having done so
+    #[arg(long, value_enum, default_value_t = MissingArg::Refuse)]
+    pub missing: MissingArg,
+    /// Times of zero: refuse the table, drop the rows, or take half of the smallest positive time
+    #[arg(long, value_enum, default_value_t = ZeroTimeArg::Refuse)]
+    pub zero_time: ZeroTimeArg,
+}
+
+fn filter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((column, value)) if !column.trim().is_empty() => Ok((column.trim().to_string(), value.trim().to_string())),
+        _ => Err("a filter is written COLUMN=VALUE, as in --where etype=1".into()),
+    }
+}
+
+/// `--missing`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum MissingArg {
+    /// Refuse the table, naming columns and rows
+    Refuse,
+    /// Leave out rows with a missing value in a column that is used
+    Drop,
+    /// Fill in, and add an indicator that takes part in the metrics
+    Indicator,
+}
+
+/// `--zero-time`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ZeroTimeArg {
+    /// Refuse the table
+    Refuse,
+    /// Leave out the rows
+    Drop,
+    /// Half of the smallest positive time
+    Shift,
 }
 
 impl RoleArgs {
     /// As the engine takes them.
     pub fn roles(&self) -> Roles {
         Roles {
-            time: self.time.clone(),
+            time: self.time.clone().unwrap_or_default(),
+            dates: self.start.clone().zip(self.end.clone()).map(|(start, end)| [start, end]),
             event: self.event.clone(),
             treatment: self.treatment.clone(),
             horizon: self.horizon,
             id: self.id.clone(),
             covariates: self.covariates.clone(),
             treated: self.treated.clone(),
+            control: self.control.clone(),
+            numeric: self.numeric.clone(),
+            categorical: self.categorical.clone(),
+            drop: self.drop.clone(),
+            filters: self.filters.clone(),
+            missing: match self.missing {
+                MissingArg::Refuse => Missing::Refuse,
+                MissingArg::Drop => Missing::Drop,
+                MissingArg::Indicator => Missing::Indicator,
+            },
+            zero_time: match self.zero_time {
+                ZeroTimeArg::Refuse => ZeroTime::Refuse,
+                ZeroTimeArg::Drop => ZeroTime::Drop,
+                ZeroTimeArg::Shift => ZeroTime::Shift,
+            },
         }
     }
 }

@@ -13,10 +13,10 @@
 
 use crate::atomic::{Directory, Hashing};
 use dvim::analysis::{Analysis, Fit};
-use dvim::cohort::{Arm, Cohort, Units};
+use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::error::Problem;
 use dvim::table::Ids;
-use dvim_report::record::{InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary};
+use dvim_report::record::{CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary};
 use dvim_report::tables;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -55,6 +55,9 @@ struct Header {
     ids: String,
     id_bytes: usize,
     names: Vec<String>,
+    /// How covariates became columns; empty in files from before there were categories: all numbers.
+    #[serde(default)]
+    covariates: Vec<CovariateRecord>,
     labels: [String; 2],
     horizon: f64,
     options: OptionsRecord,
@@ -75,6 +78,18 @@ pub struct Run {
     pub fit: Fit,
 }
 
+/// Where a cohort came from.
+pub struct Origin<'a> {
+    /// The file.
+    pub input: InputRecord,
+    /// Its columns' parts.
+    pub roles: RolesRecord,
+    /// Rows that were left out.
+    pub flow: &'a Flow,
+    /// What is worth knowing of it.
+    pub warnings: &'a [Problem],
+}
+
 /// Writes a run; the directory appears when all is written. With `force` an existing run, and
 /// nothing but a run, is replaced.
 pub fn write_run(
@@ -82,12 +97,10 @@ pub fn write_run(
     force: bool,
     cohort: &Cohort,
     analysis: &Analysis,
-    input: InputRecord,
-    roles: RolesRecord,
-    warnings: &[Problem],
+    origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let directory = begin_run(target, force)?;
-    let summary = write_files(&directory, cohort, analysis, input, roles, warnings)?;
+    let summary = write_files(&directory, cohort, analysis, origin)?;
     directory.publish()?;
     Ok(summary)
 }
@@ -97,15 +110,13 @@ pub fn write_files(
     directory: &Directory,
     cohort: &Cohort,
     analysis: &Analysis,
-    input: InputRecord,
-    roles: RolesRecord,
-    warnings: &[Problem],
+    origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let mut files = BTreeMap::new();
     files.insert("effects.csv".to_string(), directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?);
     files.insert("weights.csv".to_string(), directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?);
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
-    let summary = Summary::of(cohort, analysis, input, roles, warnings, files);
+    let summary = Summary::of(cohort, analysis, origin.input, origin.roles, origin.flow, origin.warnings, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")
@@ -140,6 +151,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<(
         ids: ids.into(),
         id_bytes,
         names: units.names.clone(),
+        covariates: cohort.schema().iter().map(CovariateRecord::from).collect(),
         labels: units.labels.clone(),
         horizon: cohort.horizon(),
         options: (&fit.options).into(),
@@ -261,7 +273,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
         names: header.names,
         labels: header.labels,
     };
-    let cohort = Cohort::from_units(units, header.horizon);
+    let mut cohort = Cohort::from_units(units, header.horizon);
+    if !header.covariates.is_empty() {
+        cohort = cohort.with_schema(CovariateRecord::schema(&header.covariates, p)?);
+    }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });
     let [control, treated] = header.models;

@@ -3,6 +3,7 @@
 use dvim::analysis::Analysis;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Effect;
+use dvim::schema::Kind;
 use rayon::prelude::*;
 use std::io::{self, Write};
 
@@ -157,11 +158,15 @@ fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {
     row.text(&flags.join(";"));
 }
 
-/// `weights.csv`: for each covariate its two weights, the scaling under which the distance is
-/// taken, and the coefficients of both arms with their standard errors.
+/// `weights.csv`: for each column of numbers (a numeric covariate, or a level of a category) its two weights, the
+/// scaling under which the distance is taken, and the coefficients of both arms with their standard errors. A row with
+/// a level stands for `value == level`, as 0 or 1, the level `(missing)` for a value that was filled in with `fill`.
+/// All levels of a category carry the weight of the category.
 pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     header(&[
         "covariate",
+        "level",
+        "fill",
         "cure_weight",
         "time_weight",
         "center",
@@ -179,8 +184,16 @@ pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis)
     let fit = &analysis.fit;
     let scaling = &fit.metrics.cure.scaling;
     let mut row = Row::default();
-    for (j, name) in cohort.names().iter().enumerate() {
-        row.text(name).number(fit.metrics.cure.weights[j]).number(fit.metrics.time.weights[j]);
+    let columns = cohort.schema().iter().flat_map(|c| c.columns().map(move |j| (c, j)));
+    for (c, j) in columns {
+        row.text(&c.name).text(c.level(j - c.first));
+        match (c.fill, &c.kind) {
+            (None, _) => row.text(""),
+            (Some(v), Kind::Number | Kind::Missing) => row.number(v),
+            (Some(v), Kind::Indicator { zero, one }) => row.text(if v == 1.0 { one } else { zero }),
+            (Some(v), Kind::Category { levels }) => row.text(&levels[v as usize]),
+        };
+        row.number(fit.metrics.cure.weights[j]).number(fit.metrics.time.weights[j]);
         row.number(scaling.center[j]).number(scaling.scale[j]);
         let [control, treated] = &fit.models;
         for part in [&treated.cure, &control.cure, &treated.latency, &control.latency] {

@@ -2,6 +2,7 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{self, CureModel};
+use crate::design;
 use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
@@ -125,26 +126,52 @@ impl Fit {
         let scaling = Scaling::of(cohort, options.scale);
         let training = split.training();
         watch.progress("fitting the cure models", 0, 2);
-        let fit_arm = |arm: Arm| -> Result<CureModel, Error> {
-            let data = training.arm(arm);
-            let covariates = scaling.apply(&data.covariates);
-            cure::fit(
-                &cure::ArmData {
-                    time: &data.time,
-                    event: &data.event,
-                    covariates: &covariates,
-                    n_covariates: cohort.n_covariates(),
-                    horizon: cohort.horizon(),
-                },
-                &options.fit,
-            )
-            .map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
-        };
+        let fit_arm = |arm: Arm| design::fit(cohort, arm, &training.arm(arm), &scaling, &options.fit);
         let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
         let models = [control?, treated?];
         watch.progress("fitting the cure models", 2, 2);
-        let metrics = Metrics::learn(&models, &scaling, options.metric);
+        let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
         Ok(Fit { options: options.clone(), is_training: split.is_training().to_vec(), models, metrics })
+    }
+
+    /// Levels of categories that the training set of an arm, or its estimation set, does not have.
+    pub fn level_problems(&self, cohort: &Cohort) -> Vec<Problem> {
+        let mut out = Vec::new();
+        for c in cohort.schema().iter().filter(|c| c.is_category()) {
+            for arm in Arm::BOTH {
+                let absent = |training: bool| -> Vec<String> {
+                    let has = |j: usize| {
+                        let mut units = (0..cohort.n_units()).filter(|&i| cohort.arm(i) == arm && self.is_training[i] == training);
+                        units.any(|i| cohort.covariates(i)[j] == 1.0)
+                    };
+                    c.columns().filter(|&j| !has(j)).map(|j| format!("`{}`", c.level(j - c.first))).collect()
+                };
+                let (training, estimation) = (absent(true), absent(false));
+                if !training.is_empty() {
+                    out.push(
+                        Problem::warning(
+                            ProblemKind::LevelInOneArm,
+                            format!("the training set of the {} arm has no unit of {}", arm.name(), training.join(", ")),
+                            "a level that a model has not seen is given the mean of the levels that it has seen",
+                            "merge rare levels, or train on a larger share with --train-fraction",
+                        )
+                        .column(&c.name),
+                    );
+                }
+                if !estimation.is_empty() {
+                    out.push(
+                        Problem::warning(
+                            ProblemKind::LevelInOneArm,
+                            format!("the estimation set of the {} arm has no unit of {}", arm.name(), estimation.join(", ")),
+                            "patients of that level are matched with patients of other levels in this arm",
+                            "merge rare levels, or match exactly on the covariate to have such patients flagged",
+                        )
+                        .column(&c.name),
+                    );
+                }
+            }
+        }
+        out
     }
 
     /// The units of an arm that groups are drawn from: its estimation set.

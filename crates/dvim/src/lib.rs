@@ -37,11 +37,13 @@
 pub mod error;
 mod numeric;
 pub mod table;
+pub mod schema;
 pub mod cohort;
 pub mod split;
 pub mod cure;
 pub mod matching;
 pub mod metric;
+pub mod design;
 pub mod survival;
 pub mod effect;
 pub mod analysis;

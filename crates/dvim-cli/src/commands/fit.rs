@@ -5,9 +5,9 @@ use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis;
-use dvim::cohort::{Arm, Cohort};
-use dvim_io::run::{begin_run, write_run};
-use dvim_report::record::{ByArm, InputRecord, RolesRecord};
+use dvim::cohort::{Admitted, Arm, Cohort};
+use dvim_io::run::{Origin, begin_run, write_run};
+use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::text;
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
@@ -19,21 +19,15 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let options = args.method.options();
     let read = read_cohort_table(&args.table, &roles, args.threads.threads)?;
     let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-    let (cohort, mut warnings) = Cohort::from_table(&read.table, &roles)?;
+    let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, &roles)?;
     let n_rows = read.table.n_rows();
     drop(read.table);
     warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
     let found = analysis::run(&cohort, &options, &progress)?;
+    warnings.extend(found.fit.level_problems(&cohort));
     let input = InputRecord { file: file_name(&args.table), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
-    let roles = RolesRecord {
-        time: roles.time,
-        event: roles.event,
-        treatment: roles.treatment,
-        id,
-        covariates: cohort.names().to_vec(),
-        labels: ByArm::map(|z| cohort.label(z).to_string()),
-    };
-    let summary = write_run(&args.output, args.force, &cohort, &found, input, roles, &warnings)?;
+    let roles = RolesRecord::of(&roles, id.as_deref(), &cohort);
+    let summary = write_run(&args.output, args.force, &cohort, &found, Origin { input, roles, flow: &flow, warnings: &warnings })?;
     for w in &warnings {
         say(&w.to_string());
     }

@@ -23,7 +23,10 @@ fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
 
 /// Reads the columns that the roles need.
 fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Result<ReadTable, Failure> {
-    let options = ReadOptions { id: roles.id.clone(), default_id: Some("id".into()), threads: threads.unwrap_or(0), ..ReadOptions::default() };
+    // A column that is dropped may be an `id` that is none.
+    let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
+    let text = roles.categorical.clone();
+    let options = ReadOptions { id: roles.id.clone(), default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
     Ok(read_table(path, &options)?)
 }
 
