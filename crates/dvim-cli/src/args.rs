@@ -3,6 +3,7 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dvim::analysis::Options;
 use dvim::cohort::{Roles, ZeroTime};
+use dvim::constraint::{Caliper, Constraints};
 use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
 use dvim::simulate::Scenario;
@@ -48,6 +49,8 @@ pub enum Command {
     Fit(FitArgs),
     /// Show the match groups of one patient of a run
     Match(MatchArgs),
+    /// Estimate both effects for patients who were not in the cohort
+    Predict(PredictArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -190,6 +193,28 @@ pub struct MethodArgs {
     /// Decides, with the ids, who trains and who is estimated
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Covariates on which every member of a group must agree with the patient
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub exact: Vec<String>,
+    /// Largest difference allowed in a covariate: age=5 in its own unit, age=0.2sd in standard
+    /// deviations; may be given several times
+    #[arg(long = "caliper", value_name = "COVARIATE=WIDTH", value_parser = caliper)]
+    pub calipers: Vec<Caliper>,
+    /// Keep a patient out of the patient's own group
+    #[arg(long)]
+    pub exclude_self: bool,
+}
+
+fn caliper(text: &str) -> Result<Caliper, String> {
+    let wrong = || "a caliper is written COVARIATE=WIDTH, as in --caliper age=5 or --caliper age=0.2sd".to_string();
+    let (covariate, width) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let width = width.trim();
+    let (number, in_sd) = match width.strip_suffix("sd") {
+        Some(number) => (number, true),
+        None => (width, false),
+    };
+    let width = number.trim().parse().map_err(|_| wrong())?;
+    Ok(Caliper { covariate: covariate.trim().to_string(), width, in_sd })
 }
 
 impl MethodArgs {
@@ -207,6 +232,11 @@ impl MethodArgs {
                 ScaleArg::None => Scale::None,
             },
             seed: self.seed,
+            constraints: Constraints {
+                exact: self.exact.clone(),
+                calipers: self.calipers.clone(),
+                exclude_self: self.exclude_self,
+            },
             ..Options::default()
         }
     }
@@ -346,4 +376,47 @@ pub struct MatchArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dvim predict`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim predict run new.csv -o predicted.csv
+
+new.csv needs the covariates of the run, under the same names; other columns are ignored.
+The output has the columns of effects.csv. A patient who cannot be served has empty cells and a flag.")]
+pub struct PredictArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// The new patients: a table with a header, one row for each; - for standard input
+    pub table: PathBuf,
+    /// Patient ids [default: the column `id` if there is one, else row numbers]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// No estimate for a patient one of whose groups reaches farther than this. Distances are those
+    /// of the diameters in effects.csv
+    #[arg(long, value_name = "D")]
+    pub max_distance: Option<f64>,
+    /// Where to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Also write who is in each group: one row for each member
+    #[arg(long, value_name = "FILE")]
+    pub groups: Option<PathBuf>,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
+    pub format: FormatArg,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Comma-separated values
+    Csv,
+    /// An array of objects, one to a line
+    Json,
 }

@@ -3,6 +3,7 @@
 
 use dvim::analysis::{Analysis, Average, Fit, Options};
 use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
+use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
@@ -238,6 +239,26 @@ pub struct OptionsRecord {
     pub scale: String,
     /// Seed of the split.
     pub seed: u64,
+    /// Covariates that groups agree on.
+    #[serde(default)]
+    pub exact: Vec<String>,
+    /// Calipers.
+    #[serde(default)]
+    pub calipers: Vec<CaliperRecord>,
+    /// Whether a unit is kept out of its own group.
+    #[serde(default)]
+    pub exclude_self: bool,
+}
+
+/// The largest difference allowed in one covariate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaliperRecord {
+    /// The covariate.
+    pub covariate: String,
+    /// The largest difference.
+    pub width: f64,
+    /// Whether it is in standard deviations.
+    pub in_sd: bool,
 }
 
 impl From<&Options> for OptionsRecord {
@@ -248,7 +269,16 @@ impl From<&Options> for OptionsRecord {
             metric: o.metric.name().into(),
             scale: o.scale.name().into(),
             seed: o.seed,
+            exact: o.constraints.exact.clone(),
+            calipers: o.constraints.calipers.iter().map(CaliperRecord::from).collect(),
+            exclude_self: o.constraints.exclude_self,
         }
+    }
+}
+
+impl From<&Caliper> for CaliperRecord {
+    fn from(c: &Caliper) -> CaliperRecord {
+        CaliperRecord { covariate: c.covariate.clone(), width: c.width, in_sd: c.in_sd }
     }
 }
 
@@ -263,6 +293,15 @@ impl OptionsRecord {
             metric: metric.ok_or_else(|| format!("unknown metric `{}`", self.metric))?,
             scale: scale.ok_or_else(|| format!("unknown scale `{}`", self.scale))?,
             seed: self.seed,
+            constraints: Constraints {
+                exact: self.exact.clone(),
+                calipers: self
+                    .calipers
+                    .iter()
+                    .map(|c| Caliper { covariate: c.covariate.clone(), width: c.width, in_sd: c.in_sd })
+                    .collect(),
+                exclude_self: self.exclude_self,
+            },
             ..Options::default()
         })
     }
@@ -417,7 +456,7 @@ impl Summary {
         warnings: &[Problem],
         files: BTreeMap<String, String>,
     ) -> Summary {
-        let n = analysis.effects.len();
+        let n = analysis.effects.len() + analysis.unserved.len();
         let record = |estimand: &str, population: &str, a: Average| AverageRecord {
             estimand: estimand.into(),
             population: population.into(),
@@ -432,10 +471,17 @@ impl Summary {
             .map(|(name, arm)| record("cure_effect", name, analysis.average_cure_effect(cohort, *arm)))
             .chain(populations.iter().map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))))
             .collect();
-        let flags = analysis.flag_counts().into_iter().map(|(flag, n_units)| {
-            let share = if n > 0 { n_units as f64 / n as f64 } else { 0.0 };
-            (flag.name().to_string(), FlagRecord { n_units, share, meaning: flag.meaning() })
+        let flag = |n_units: usize, meaning: String| {
+            FlagRecord { n_units, share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 }, meaning }
+        };
+        let of_effects = analysis.flag_counts().into_iter().map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
+        let constrained = !analysis.fit.options.constraints.is_empty();
+        let unserved = Arm::BOTH.into_iter().filter(|_| constrained).map(|z| {
+            let n_units = analysis.unserved.iter().filter(|(_, u)| u.arms().any(|a| a == z)).count();
+            let meaning = format!("fewer than {} patients of the {} arm satisfy the constraints: there is no estimate", analysis.fit.options.group_size, z.name());
+            (Unserved::flag(z).to_string(), flag(n_units, meaning))
         });
+        let flags = of_effects.chain(unserved);
         Summary {
             schema: SUMMARY_SCHEMA.into(),
             version: VERSION.into(),

@@ -1,10 +1,12 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
-use dvim::analysis::Analysis;
+use dvim::analysis::{Analysis, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
+use dvim::constraint::Unserved;
 use dvim::effect::Effect;
 use dvim::schema::Kind;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns of `effects.csv`.
@@ -129,33 +131,135 @@ pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usiz
     Ok(())
 }
 
-/// `effects.csv`: one row for each estimated unit, in the order of ids.
-pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
-    header(&EFFECT_COLUMNS).write_to(out)?;
-    write_rows(out, analysis.units.len(), |row, i| effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i]))
+/// One value of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Count(usize),
+    /// Undefined.
+    Nothing,
 }
 
-fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {
-    const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
-    row.text(&cohort.ids().text(unit)).text(cohort.label(cohort.arm(unit)));
-    row.number(e.cure()).maybe(e.time());
-    for z in ARMS {
-        row.number(e.cure_probability(z));
+impl Cell<'_> {
+    fn maybe(value: Option<f64>) -> Cell<'static> {
+        value.map_or(Cell::Nothing, Cell::Number)
     }
-    for z in ARMS {
-        row.maybe(e.mean_event_time(z));
+
+    fn write_csv(&self, row: &mut Row) {
+        match self {
+            Cell::Text(t) => row.text(t),
+            Cell::Number(v) => row.number(*v),
+            Cell::Count(n) => row.count(*n),
+            Cell::Nothing => row.text(""),
+        };
     }
-    for z in ARMS {
-        row.count(e.arm(z).cure.curve.n_at_risk);
+
+    fn json(&self) -> serde_json::Value {
+        match self {
+            Cell::Text(t) => t.as_ref().into(),
+            Cell::Number(v) => (*v).into(),
+            Cell::Count(n) => (*n).into(),
+            Cell::Nothing => serde_json::Value::Null,
+        }
     }
-    for z in ARMS {
-        row.number(e.arm(z).cure.diameter);
+}
+
+/// A row of `effects.csv`.
+pub struct EffectRow<'a> {
+    /// Id of the unit.
+    pub id: Cow<'a, str>,
+    /// Its arm; empty for a unit that is in no cohort.
+    pub treatment: &'a str,
+    /// Its effect, where it has one.
+    pub effect: Option<&'a Effect>,
+    /// Flags beyond those of the effect.
+    pub flags: Vec<&'static str>,
+}
+
+impl<'a> EffectRow<'a> {
+    /// The cells, in the order of [`EFFECT_COLUMNS`].
+    pub fn cells(&self) -> [Cell<'a>; EFFECT_COLUMNS.len()] {
+        const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
+        let mut out = [const { Cell::Nothing }; EFFECT_COLUMNS.len()];
+        (out[0], out[1]) = (Cell::Text(self.id.clone()), Cell::Text(self.treatment.into()));
+        if let Some(e) = self.effect {
+            (out[2], out[3]) = (Cell::Number(e.cure()), Cell::maybe(e.time()));
+            for (i, z) in ARMS.into_iter().enumerate() {
+                out[4 + i] = Cell::Number(e.cure_probability(z));
+                out[6 + i] = Cell::maybe(e.mean_event_time(z));
+                out[8 + i] = Cell::Count(e.arm(z).cure.curve.n_at_risk);
+                out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
+                out[12 + i] = Cell::Number(e.arm(z).time.diameter);
+            }
+        }
+        let of_effect = self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name());
+        let flags: Vec<&str> = of_effect.chain(self.flags.iter().copied()).collect();
+        out[14] = Cell::Text(flags.join(";").into());
+        out
     }
-    for z in ARMS {
-        row.number(e.arm(z).time.diameter);
+}
+
+/// Rows of effects in one of the formats that effects can be written in.
+pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
+    /// Number of rows.
+    pub n: usize,
+    /// Each row.
+    pub row: F,
+}
+
+impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
+    /// As CSV.
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        header(&EFFECT_COLUMNS).write_to(out)?;
+        write_rows(out, self.n, |row, i| (self.row)(i).cells().iter().for_each(|c| c.write_csv(row)))
     }
-    let flags: Vec<&str> = e.flags().map(|f| f.name()).collect();
-    row.text(&flags.join(";"));
+
+    /// As a JSON array of objects, one to a line; `null` where a value is undefined.
+    pub fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"[")?;
+        for i in 0..self.n {
+            out.write_all(if i == 0 { b"\n" } else { b",\n" })?;
+            let cells = (self.row)(i).cells();
+            out.write_all(b"{")?;
+            for (j, (name, cell)) in EFFECT_COLUMNS.iter().zip(&cells).enumerate() {
+                if j > 0 {
+                    out.write_all(b",")?;
+                }
+                write!(out, "\"{name}\":")?;
+                serde_json::to_writer(&mut *out, &cell.json())?;
+            }
+            out.write_all(b"}")?;
+        }
+        out.write_all(b"\n]\n")
+    }
+}
+
+/// `effects.csv`: one row for each estimated unit, in the order of ids. A unit that no group could be found for under
+/// the constraints has a row with empty cells and a flag.
+pub fn effect_table<'a>(cohort: &'a Cohort, analysis: &'a Analysis) -> EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync> {
+    let mut order: Vec<(u32, Result<usize, usize>)> = analysis.units.iter().enumerate().map(|(i, &u)| (u, Ok(i))).collect();
+    order.extend(analysis.unserved.iter().enumerate().map(|(i, (u, _))| (*u, Err(i))));
+    order.sort_unstable_by_key(|(u, _)| *u);
+    let row = move |i: usize| {
+        let (unit, found) = order[i];
+        let unit = unit as usize;
+        EffectRow {
+            id: cohort.ids().text(unit),
+            treatment: cohort.label(cohort.arm(unit)),
+            effect: found.ok().map(|i| &analysis.effects[i]),
+            flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(Unserved::flag)).collect(),
+        }
+    };
+    EffectTable { n: analysis.units.len() + analysis.unserved.len(), row }
+}
+
+/// Writes [`effect_table`] as CSV.
+pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+    effect_table(cohort, analysis).write_csv(out)
 }
 
 /// `weights.csv`: for each column of numbers (a numeric covariate, or a level of a category) its two weights, the
@@ -237,4 +341,28 @@ pub fn write_truth(out: &mut impl Write, world: &dvim::simulate::Simulated) -> i
         row.number(treated.cure_probability).number(control.cure_probability);
         row.number(treated.mean_event_time).number(control.mean_event_time);
     })
+}
+
+/// Who is in the groups of these units: one row for each member.
+pub fn write_members<'a>(
+    out: &mut impl Write,
+    cohort: &Cohort,
+    units: impl Iterator<Item = (Cow<'a, str>, UnitGroups)>,
+) -> io::Result<()> {
+    header(&["id", "matched_for", "arm", "rank", "member", "distance", "time", "event"]).write_to(out)?;
+    let mut row = Row::default();
+    for (id, groups) in units {
+        for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
+            for z in [Arm::Treated, Arm::Control] {
+                let group = &pair[z.index()];
+                for (m, &i) in group.units.iter().enumerate() {
+                    let i = i as usize;
+                    row.text(&id).text(estimand).text(z.name()).count(m + 1).text(&cohort.ids().text(i)).number(group.distance[m]);
+                    row.number(cohort.time(i)).count(usize::from(cohort.event(i))).end();
+                }
+            }
+        }
+        row.write_to(out)?;
+    }
+    Ok(())
 }

@@ -260,6 +260,14 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
     for (flag, n) in analysis.flag_counts().into_iter().filter(|(_, n)| *n > 0) {
         worries.push(format!("{} of {} patients: {}", grouped(n), grouped(analysis.units.len()), flag.meaning()));
     }
+    if !analysis.unserved.is_empty() {
+        worries.push(format!(
+            "{} of {} patients have fewer than {} candidates in an arm under the constraints: they have no estimate and are in no average",
+            grouped(analysis.unserved.len()),
+            grouped(analysis.unserved.len() + analysis.units.len()),
+            s.options.group_size
+        ));
+    }
     worries
 }
 

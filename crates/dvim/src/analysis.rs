@@ -2,6 +2,7 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{self, CureModel};
+use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::design;
 use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
@@ -24,6 +25,8 @@ pub struct Options {
     pub seed: u64,
     /// How the cure models are fitted.
     pub fit: cure::FitOptions,
+    /// Who may be in a group.
+    pub constraints: Constraints,
 }
 
 impl Default for Options {
@@ -36,6 +39,7 @@ impl Default for Options {
             scale: Scale::Standard,
             seed: 1,
             fit: cure::FitOptions::default(),
+            constraints: Constraints::default(),
         }
     }
 }
@@ -122,6 +126,7 @@ impl Fit {
         if problems.iter().any(|p| p.severity == Severity::Error) {
             return Err(Error::Refused(problems));
         }
+        Rules::new(&options.constraints, cohort).map_err(Error::Refused)?;
         let split = Split::honest(cohort, options.train_fraction, options.seed);
         let scaling = Scaling::of(cohort, options.scale);
         let training = split.training();
@@ -211,14 +216,71 @@ impl Fit {
         Ok(out)
     }
 
-    /// The match groups of one unit of the cohort, patient by patient.
+    /// As [`Fit::estimate`], under the constraints of the options. `own` is the position in the cohort of each unit
+    /// that is in it. A unit without enough candidates is not served.
+    pub fn estimate_under_constraints(
+        &self,
+        cohort: &Cohort,
+        covariates: &[f64],
+        own: &[Option<u32>],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        if self.options.constraints.is_empty() {
+            return Ok(self.estimate(cohort, covariates, watch)?.into_iter().map(Ok).collect());
+        }
+        let rules = Rules::new(&self.options.constraints, cohort).map_err(Error::Refused)?;
+        let pools = Arm::BOTH.map(|z| self.pool(cohort, z));
+        let metrics = [&self.metrics.cure, &self.metrics.time];
+        let matchers = pools.each_ref().map(|pool| metrics.map(|m| ConstrainedMatcher::new(pool, cohort, m, &rules)));
+        let p = cohort.n_covariates();
+        let k = self.options.group_size;
+        let mut out = Vec::with_capacity(own.len());
+        for (block, own) in covariates.chunks(CONSTRAINED_BLOCK * p).zip(own.chunks(CONSTRAINED_BLOCK)) {
+            if watch.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            watch.progress("matching", out.len(), covariates.len() / p);
+            let queries = Queries { covariates: block, own };
+            let placed = metrics.map(|m| m.place(block));
+            let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&queries, &placed[m], k)));
+            for q in 0..own.len() {
+                let served = |z: usize| -> Result<ArmEstimate, usize> { Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? }) };
+                out.push(match (served(0), served(1)) {
+                    (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated] }),
+                    arms => {
+                        // What an arm has beyond K is of no interest here.
+                        let candidates = [arms.0.err().unwrap_or(k), arms.1.err().unwrap_or(k)];
+                        Err(Unserved { candidates, group_size: k })
+                    }
+                });
+            }
+        }
+        watch.progress("matching", out.len(), out.len());
+        Ok(out)
+    }
+
+    /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
+    /// down to empty: then the unit is not served.
     pub fn match_groups(&self, cohort: &Cohort, unit: usize) -> UnitGroups {
-        let x = cohort.covariates(unit);
+        self.match_groups_of(cohort, cohort.covariates(unit), Some(unit as u32))
+    }
+
+    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort.
+    pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
+        let rules = Rules::new(&self.options.constraints, cohort).ok().filter(|_| !self.options.constraints.is_empty());
         let groups = |metric: &Metric| {
             Arm::BOTH.map(|arm| {
                 let pool = self.pool(cohort, arm);
-                let matcher = Matcher::new(&pool, cohort, metric);
-                let (members, squared) = matcher.group(&metric.place(x), self.options.group_size);
+                let placed = metric.place(x);
+                let (members, squared) = match &rules {
+                    None => Matcher::new(&pool, cohort, metric).group(&placed, self.options.group_size),
+                    Some(rules) => {
+                        let matcher = ConstrainedMatcher::new(&pool, cohort, metric, rules);
+                        let queries = Queries { covariates: x, own: &[own] };
+                        let of_size = |k| matcher.groups(&queries, &placed, k).swap_remove(0);
+                        of_size(self.options.group_size).or_else(of_size).unwrap_or_default()
+                    }
+                };
                 let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
                 let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
                 let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
@@ -237,6 +299,9 @@ impl Fit {
 /// Units estimated between two looks at the watch: large enough that the search can order them
 /// well, small enough that memory stays bounded and a cancelled run stops within a second.
 const BLOCK: usize = 65_536;
+
+/// The same under constraints, which are slower.
+const CONSTRAINED_BLOCK: usize = 2_048;
 
 /// One match group.
 #[derive(Clone, Debug, PartialEq)]
@@ -297,6 +362,8 @@ pub struct Analysis {
     pub units: Vec<u32>,
     /// Their effects.
     pub effects: Vec<Effect>,
+    /// Units that the constraints left without a group, ascending: they have no effect.
+    pub unserved: Vec<(u32, Unserved)>,
 }
 
 impl Analysis {
@@ -326,7 +393,25 @@ pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Anal
     let fit = Fit::learn(cohort, options, watch)?;
     let units = fit.estimation_units();
     let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let effects = fit.estimate(cohort, &covariates, watch)?;
-    Ok(Analysis { fit, units, effects })
+    let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
+    let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
+    let (mut served, mut effects, mut unserved) = (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
+    for (unit, effect) in units.into_iter().zip(found) {
+        match effect {
+            Ok(effect) => {
+                served.push(unit);
+                effects.push(effect);
+            }
+            Err(why) => unserved.push((unit, why)),
+        }
+    }
+    if served.is_empty() {
+        return Err(Error::Refused(vec![Problem::error(
+            ProblemKind::BadConstraint,
+            format!("no patient has {} candidates in both arms under the constraints", fit.options.group_size),
+            "a constraint is never relaxed",
+            "use a smaller --group-size, wider calipers, or fewer exact covariates",
+        )]));
+    }
+    Ok(Analysis { fit, units: served, effects, unserved })
 }
-

@@ -46,6 +46,7 @@ pub mod metric;
 pub mod design;
 pub mod survival;
 pub mod effect;
+pub mod constraint;
 pub mod analysis;
 pub mod overview;
 pub mod compare;

@@ -3,7 +3,8 @@
 //! understood the data.
 
 use crate::analysis::Options;
-use crate::cohort::{Arm, Flow, Roles, apply_horizon, examine};
+use crate::cohort::{Arm, Cohort, Flow, Roles, apply_horizon, examine};
+use crate::constraint::Rules;
 use crate::error::Problem;
 use crate::schema::{Covariate, Kind};
 use crate::survival::{Estimate, SurvivalCurve};
@@ -110,6 +111,10 @@ impl Overview {
         });
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
+        }
+        if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
+            let cohort = Cohort::from_units(units.clone(), roles.horizon).with_schema(schema.clone());
+            problems.extend(Rules::new(&options.constraints, &cohort).err().unwrap_or_default());
         }
         let id = roles.id_column(table.columns().iter().map(|c| c.name.as_str()));
         let schema = found.units.map(|(_, schema)| schema).unwrap_or_default();

@@ -4,6 +4,7 @@ pub mod check;
 pub mod demo;
 pub mod fit;
 pub mod match_groups;
+pub mod predict;
 pub mod simulate;
 
 use crate::Failure;
