@@ -7,6 +7,7 @@ use dvim::constraint::{Caliper, Constraints};
 use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
 use dvim::simulate::Scenario;
+use dvim_io::run::EffectsFormat;
 use std::path::PathBuf;
 
 const ABOUT: &str = "Does treatment change whether the event ever happens, and when?
@@ -51,6 +52,8 @@ pub enum Command {
     Match(MatchArgs),
     /// Estimate both effects for patients who were not in the cohort
     Predict(PredictArgs),
+    /// Repeat a run from its summary and say whether the result is the same
+    Rerun(RerunArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -355,6 +358,9 @@ pub struct FitArgs {
     /// Where to write the run
     #[arg(short, long, value_name = "DIR", default_value = "dvim-run")]
     pub output: PathBuf,
+    /// Format of the effects
+    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
+    pub format: FormatArg,
     /// Replace a run that exists
     #[arg(long)]
     pub force: bool,
@@ -419,4 +425,35 @@ pub enum FormatArg {
     Csv,
     /// An array of objects, one to a line
     Json,
+    /// Apache Parquet, where dvim was built with it
+    Parquet,
+}
+
+impl FormatArg {
+    /// As the writer takes it.
+    pub fn format(self) -> EffectsFormat {
+        match self {
+            FormatArg::Csv => EffectsFormat::Csv,
+            FormatArg::Json => EffectsFormat::Json,
+            FormatArg::Parquet => EffectsFormat::Parquet,
+        }
+    }
+}
+
+/// `dvim rerun`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim rerun run/summary.json cohort.csv
+
+Exit codes: 0 the same to the last bit, 1 not the same, 2 it cannot be repeated.")]
+pub struct RerunArgs {
+    /// The summary of the run, or its directory
+    pub summary: PathBuf,
+    /// The table it was made from [default: a file of the recorded name in the working directory, in
+    /// the run or beside it]
+    pub table: Option<PathBuf>,
+    /// Keep the new run here
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
 }

@@ -1,5 +1,7 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod read;
 pub mod run;

@@ -4,11 +4,45 @@ use super::{file_name, read_cohort_table, use_threads};
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::analysis;
-use dvim::cohort::{Admitted, Arm, Cohort};
-use dvim_io::run::{Origin, begin_run, write_run};
+use dvim::analysis::{self, Analysis, Options};
+use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
+use dvim::error::Problem;
+use dvim_io::read::ReadTable;
+use dvim_io::run::{EffectsFormat, Origin, begin_run, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::text;
+use std::path::Path;
+
+/// A table that was analysed.
+pub struct Analysed {
+    pub cohort: Cohort,
+    pub found: Analysis,
+    flow: Flow,
+    warnings: Vec<Problem>,
+    input: InputRecord,
+    roles: RolesRecord,
+}
+
+impl Analysed {
+    /// Analyses a table that was read from a file.
+    pub fn new(file: &Path, read: ReadTable, roles: &Roles, options: &Options, progress: &Progress) -> Result<Analysed, Failure> {
+        let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
+        let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, roles)?;
+        let n_rows = read.table.n_rows();
+        drop(read.table);
+        warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        let found = analysis::run(&cohort, options, progress)?;
+        warnings.extend(found.fit.level_problems(&cohort));
+        let input = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
+        let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
+        Ok(Analysed { cohort, found, flow, warnings, input, roles })
+    }
+
+    /// Where it came from, for its run.
+    pub fn origin(&self, format: EffectsFormat) -> Origin<'_> {
+        Origin { input: self.input.clone(), roles: self.roles.clone(), flow: &self.flow, warnings: &self.warnings, format }
+    }
+}
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -16,22 +50,13 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
     let roles = args.roles.roles();
-    let options = args.method.options();
     let read = read_cohort_table(&args.table, &roles, args.threads.threads)?;
-    let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-    let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, &roles)?;
-    let n_rows = read.table.n_rows();
-    drop(read.table);
-    warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
-    let found = analysis::run(&cohort, &options, &progress)?;
-    warnings.extend(found.fit.level_problems(&cohort));
-    let input = InputRecord { file: file_name(&args.table), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
-    let roles = RolesRecord::of(&roles, id.as_deref(), &cohort);
-    let summary = write_run(&args.output, args.force, &cohort, &found, Origin { input, roles, flow: &flow, warnings: &warnings })?;
-    for w in &warnings {
+    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &progress)?;
+    let summary = write_run(&args.output, args.force, &done.cohort, &done.found, done.origin(args.format.format()))?;
+    for w in &done.warnings {
         say(&w.to_string());
     }
-    print(&text::summary(&summary, &found, &cohort))?;
+    print(&text::summary(&summary, &done.found, &done.cohort))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `dvim match`: the match groups of one patient.
 
+use super::open_run;
 use crate::args::MatchArgs;
 use crate::{Failure, print};
 use dvim::cohort::Arm;
-use dvim_io::run::open_run;
 use dvim_report::{record::MatchRecord, text};
 
 pub fn run(args: &MatchArgs) -> Result<(), Failure> {

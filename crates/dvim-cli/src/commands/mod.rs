@@ -5,12 +5,14 @@ pub mod demo;
 pub mod fit;
 pub mod match_groups;
 pub mod predict;
+pub mod rerun;
 pub mod simulate;
 
 use crate::Failure;
 use crate::args::ThreadArgs;
 use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, ReadTable, read_table};
+use dvim_io::run::Run;
 use std::path::Path;
 
 /// Sets the number of threads for the rest of the process.
@@ -29,6 +31,19 @@ fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Resu
     let text = roles.categorical.clone();
     let options = ReadOptions { id: roles.id.clone(), default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
     Ok(read_table(path, &options)?)
+}
+
+/// Opens a run; says which of its files were changed since it was written.
+fn open_run(path: &Path) -> Result<Run, Failure> {
+    let run = dvim_io::run::open_run(path)?;
+    if !run.changed.is_empty() {
+        crate::say(&format!(
+            "warning: in `{}` {}\n  rule:   the files of a run are written once, with their hashes in summary.json\n  remedy: what is shown here comes from run.dvim, which is intact; `dvim rerun` writes the files again",
+            path.display(),
+            run.changed.join(", ")
+        ));
+    }
+    Ok(run)
 }
 
 /// The name of a file without its folder: where a user keeps patients' data is nobody's business.

@@ -1,7 +1,7 @@
 //! `dvim predict`: both effects of patients who were not in the cohort.
 
-use super::use_threads;
-use crate::args::{FormatArg, PredictArgs};
+use super::{open_run, use_threads};
+use crate::args::PredictArgs;
 use crate::progress::Progress;
 use crate::{Failure, say};
 use dvim::cohort::Arm;
@@ -11,9 +11,9 @@ use dvim::schema::encode_new;
 use dvim::table::{Ids, Table, Values};
 use dvim_io::atomic::write_file;
 use dvim_io::read::{ReadOptions, read_table};
-use dvim_io::run::open_run;
+use dvim_io::run::write_effect_table;
 use dvim_report::tables::{EffectRow, EffectTable, write_members};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
 /// The flag of a patient who is farther from the cohort than was asked for.
 const TOO_FAR: &str = "beyond_max_distance";
@@ -53,20 +53,18 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
             },
         },
     };
-    let write = |mut out: &mut dyn Write| match args.format {
-        FormatArg::Csv => rows.write_csv(&mut out),
-        FormatArg::Json => rows.write_json(&mut out),
-    };
+    let mut bytes = Vec::new();
+    write_effect_table(&mut bytes, &rows, args.format.format())?;
     if let Some(file) = &args.groups {
         let p = cohort.n_covariates();
         let groups = |i: usize| (ids.text(i), fit.match_groups_of(cohort, &x[i * p..(i + 1) * p], None));
         write_file(file, args.force, |mut out| write_members(&mut out, cohort, (0..n).map(groups)))?;
     }
     match &args.output {
-        Some(file) => write_file(file, args.force, |out| write(out))?,
+        Some(file) => write_file(file, args.force, |out| out.write_all(&bytes))?,
         None => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
-            write(&mut out)?;
+            let mut out = std::io::stdout().lock();
+            out.write_all(&bytes)?;
             out.flush()?;
         }
     }
