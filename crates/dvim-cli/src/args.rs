@@ -290,7 +290,9 @@ pub struct DemoArgs {
 
 /// `dvim simulate`.
 #[derive(Args)]
-#[command(after_help = "Example: dvim simulate --scenario both-overlap --n 20000 --seed 1 -o cohort.csv --truth truth.csv")]
+#[command(
+    after_help = "Example: dvim simulate --scenario both-overlap --n 20000 --seed 1 -o cohort.csv --truth truth.csv"
+)]
 pub struct SimulateArgs {
     /// Where treatment effects vary: in the cure part, the time part, or both
     #[arg(long, value_parser = scenario)]
@@ -343,11 +345,13 @@ pub struct CheckArgs {
 
 /// `dvim fit`.
 #[derive(Args)]
-#[command(after_help = "Example: dvim fit cohort.csv --time time --event event --treatment treatment --horizon 800 -o run
+#[command(
+    after_help = "Example: dvim fit cohort.csv --time time --event event --treatment treatment --horizon 800 -o run
 
 Writes into DIR: effects.csv (both effects of each patient), weights.csv (which
 covariates matter), summary.json (everything about the run) and run.dvim (what
-`dvim match` and later commands need). DIR appears only when all is written.")]
+`dvim match` and later commands need). DIR appears only when all is written."
+)]
 pub struct FitArgs {
     /// The table: CSV with a header, one row for each patient
     pub table: PathBuf,

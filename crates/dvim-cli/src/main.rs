@@ -24,7 +24,9 @@ impl From<std::io::Error> for Failure {
     fn from(e: std::io::Error) -> Failure {
         match e.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::PipeClosed,
-            std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::Unsupported => Failure::Input(format!("error: {e}")),
+            std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::Unsupported => {
+                Failure::Input(format!("error: {e}"))
+            }
             _ => Failure::Other(format!("error: {e}")),
         }
     }

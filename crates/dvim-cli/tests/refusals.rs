@@ -94,7 +94,9 @@ fn cases() -> Vec<Case> {
     check("a missing time", "", good().set(3, "time", ""));
     check("a time that is text", "", good().set(3, "time", "12,5").set(4, "time", "unknown"));
     check("an infinite time", "", good().set(3, "time", "inf"));
-    let dated = || good().put("from", |_| "2020-01-01".into()).put("to", |i| format!("2020-{:02}-{:02}", 2 + i % 3, 1 + i % 28));
+    let dated = || {
+        good().put("from", |_| "2020-01-01".into()).put("to", |i| format!("2020-{:02}-{:02}", 2 + i % 3, 1 + i % 28))
+    };
     let dates = |name: &'static str, cells: Cells, out: &mut Vec<Case>| {
         let flags = "--event event --treatment arm --horizon 40 -k 3 --start from --end to --drop time";
         out.push((name, format!("check T {flags}"), cells.text().into_bytes()));
@@ -123,7 +125,11 @@ fn cases() -> Vec<Case> {
     check("a category with one level", "", good().put("grade", |_| "II".into()));
     check("an infinite covariate", "", good().set(4, "age", "inf"));
     check("a huge covariate", "", good().set(4, "age", "1e200"));
-    check("a number with typos", "", good().put("age", |i| format!("{}", 30 + i)).set(4, "age", "6l").set(6, "age", "unknown"));
+    check(
+        "a number with typos",
+        "",
+        good().put("age", |i| format!("{}", 30 + i)).set(4, "age", "6l").set(6, "age", "unknown"),
+    );
     check("text declared numeric", "--numeric grade", good());
     check("free text", "", good().put("grade", |i| format!("note {i}")));
     check("dates as a covariate", "", good().put("grade", |i| format!("2020-01-{:02}", 1 + i % 28)));
@@ -133,12 +139,22 @@ fn cases() -> Vec<Case> {
     check("exact on no covariate", "--exact sexx", good());
     check("a filter that keeps nothing", "--where grade=IV", good());
     check("a filter on no column", "--where stage=1", good());
-    check("all rows have a gap", "--missing drop", good().put("age", |i| if i % 2 == 0 { String::new() } else { i.to_string() }).put("grade", |i| if i % 2 == 1 { String::new() } else { "I".into() }));
+    check(
+        "all rows have a gap",
+        "--missing drop",
+        good()
+            .put("age", |i| if i % 2 == 0 { String::new() } else { i.to_string() })
+            .put("grade", |i| if i % 2 == 1 { String::new() } else { "I".into() }),
+    );
     // Options.
     check("a group size of zero", "-k 0", good());
     check("a group larger than an arm", "-k 30", good());
     check("a train fraction of one", "--train-fraction 1", good());
-    check("several problems at once", "--where sex=m", good().set(4, "age", "inf").set(6, "time", "0").set(8, "event", "7").set(10, "time", "-1"));
+    check(
+        "several problems at once",
+        "--where sex=m",
+        good().set(4, "age", "inf").set(6, "time", "0").set(8, "event", "7").set(10, "time", "-1"),
+    );
 
     dates("dates that may be day or month first", dated().set(2, "to", "03/04/2020"), &mut out);
     dates("a day that does not exist", dated().set(2, "to", "2020-02-30"), &mut out);
@@ -146,7 +162,9 @@ fn cases() -> Vec<Case> {
     dates("numbers where dates are asked for", dated().put("to", |i| i.to_string()), &mut out);
     dates("an end before its start", dated().set(2, "to", "2019-12-31"), &mut out);
     dates("a missing date", dated().set(2, "to", ""), &mut out);
-    let plain = |name: &'static str, command: &str, bytes: &[u8]| -> Case { (name, command.replace("ROLES", ROLES), bytes.to_vec()) };
+    let plain = |name: &'static str, command: &str, bytes: &[u8]| -> Case {
+        (name, command.replace("ROLES", ROLES), bytes.to_vec())
+    };
     let text = good().text();
     out.extend([
         plain("no such file", "check nowhere.csv ROLES", b""),
@@ -160,7 +178,11 @@ fn cases() -> Vec<Case> {
         plain("gzip that is cut off", "check T ROLES", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x4b"),
         plain("no header", "check T ROLES", b"1,2,3,4\n5,6,7,8\n"),
         plain("no time and no dates", "check T --event event --treatment arm --horizon 100", text.as_bytes()),
-        plain("a start without an end", "check T --start time --event event --treatment arm --horizon 100", text.as_bytes()),
+        plain(
+            "a start without an end",
+            "check T --start time --event event --treatment arm --horizon 100",
+            text.as_bytes(),
+        ),
         plain("a filter without a value", "check T ROLES --where grade", text.as_bytes()),
         plain("a caliper without a width", "check T ROLES --caliper age", text.as_bytes()),
         plain("an unknown rule for missing values", "check T ROLES --missing guess", text.as_bytes()),

@@ -6,7 +6,11 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 fn dvim(folder: &Path, command: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_dvim")).args(command.split_whitespace()).current_dir(folder).output().expect("dvim runs")
+    Command::new(env!("CARGO_BIN_EXE_dvim"))
+        .args(command.split_whitespace())
+        .current_dir(folder)
+        .output()
+        .expect("dvim runs")
 }
 
 fn good(folder: &Path, command: &str) -> String {
@@ -144,7 +148,8 @@ fn a_rerun_is_identical_or_says_what_is_not() {
         rows.push(format!("{},{},{}", cells.join(","), ["north", "south", "west", ""][i % 4], i % 5));
     }
     fs::write(folder.join("real.csv"), rows.join("\n") + "\n").expect("a table");
-    let flags = "--treated 1 --control 0 --missing indicator --where visit=2 --exclude-self --caliper x1=3sd -k 5 --drop x7";
+    let flags =
+        "--treated 1 --control 0 --missing indicator --where visit=2 --exclude-self --caliper x1=3sd -k 5 --drop x7";
     good(folder, &format!("fit real.csv --time time --event event --treatment treatment --horizon 800 {flags} -o run"));
     assert!(good(folder, "rerun run/summary.json").starts_with("identical"));
     assert!(good(folder, "rerun run real.csv --threads 1").starts_with("identical"));
@@ -174,7 +179,9 @@ fn new_patients_get_what_the_cohort_would_give_them() {
     fs::write(folder.join("new.csv"), format!("{header}\n{}\n", rows.join("\n"))).expect("a table");
     let predicted = good(folder, "predict run new.csv");
     let strip = |text: &str| -> Vec<String> {
-        let without_arm = |l: &str| l.split(',').enumerate().filter(|(j, _)| *j != 1).map(|(_, c)| c.to_string()).collect::<Vec<_>>().join(",");
+        let without_arm = |l: &str| {
+            l.split(',').enumerate().filter(|(j, _)| *j != 1).map(|(_, c)| c.to_string()).collect::<Vec<_>>().join(",")
+        };
         let mut lines: Vec<String> = text.lines().map(without_arm).collect();
         lines.sort();
         lines

@@ -43,7 +43,8 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// A name beside `path` that no other process uses.
 fn temporary(path: &Path) -> io::Result<PathBuf> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
+    let name =
+        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
     hidden.push(format!(".dvim-partial-{}", std::process::id()));
@@ -70,7 +71,10 @@ pub fn write_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -
 }
 
 fn exists(path: &Path) -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, format!("`{}` exists already; choose another name or add --force", path.display()))
+    io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!("`{}` exists already; choose another name or add --force", path.display()),
+    )
 }
 
 /// A directory that appears when it is complete. Dropped before [`Directory::publish`], it leaves nothing.
@@ -99,7 +103,11 @@ impl Directory {
     }
 
     /// Writes one file of it; gives the SHA-256 of its bytes.
-    pub fn write(&self, name: &str, write: impl FnOnce(&mut Hashing<BufWriter<File>>) -> io::Result<()>) -> io::Result<String> {
+    pub fn write(
+        &self,
+        name: &str,
+        write: impl FnOnce(&mut Hashing<BufWriter<File>>) -> io::Result<()>,
+    ) -> io::Result<String> {
         let mut out = Hashing::new(BufWriter::with_capacity(1 << 20, File::create(self.partial.join(name))?));
         write(&mut out)?;
         let (file, digest) = out.finish();

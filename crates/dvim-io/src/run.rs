@@ -16,7 +16,9 @@ use dvim::analysis::{Analysis, Fit};
 use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::error::Problem;
 use dvim::table::Ids;
-use dvim_report::record::{CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary};
+use dvim_report::record::{
+    CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
+};
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -153,7 +155,10 @@ pub fn write_files(
     let name = origin.format.file();
     let digest = directory.write(name, |out| write_effect_table(out, &effects, origin.format))?;
     files.insert(name.to_string(), digest);
-    files.insert("weights.csv".to_string(), directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?);
+    files.insert(
+        "weights.csv".to_string(),
+        directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
+    );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
     let summary = Summary::of(cohort, analysis, origin.input, origin.roles, origin.flow, origin.warnings, files);
     directory.write("summary.json", |out| {
@@ -172,7 +177,10 @@ pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
         if existing.join("summary.json").is_file() && existing.join("run.dvim").is_file() {
             return Ok(true);
         }
-        let why = format!("`{}` is not a run of dvim, so --force does not replace it; choose another name", existing.display());
+        let why = format!(
+            "`{}` is not a run of dvim, so --force does not replace it; choose another name",
+            existing.display()
+        );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
     })
 }
@@ -234,7 +242,9 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<(
     write_array(&mut out, &units.time, |x| x.to_le_bytes())?;
     // One byte of marks for each unit: event, treated, training.
     let marks: Vec<u8> = (0..cohort.n_units())
-        .map(|i| u8::from(units.event[i]) | u8::from(units.arm[i] == Arm::Treated) << 1 | u8::from(fit.is_training[i]) << 2)
+        .map(|i| {
+            u8::from(units.event[i]) | u8::from(units.arm[i] == Arm::Treated) << 1 | u8::from(fit.is_training[i]) << 2
+        })
         .collect();
     out.write_all(&marks)?;
     write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
@@ -270,16 +280,21 @@ fn open(path: &Path) -> Result<Run, String> {
     if !path.is_dir() || !path.join("summary.json").is_file() {
         return Err("it has no summary.json; a run is a directory that `dvim fit` wrote".into());
     }
-    let text = fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
+    let text =
+        fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
     let summary = parse_summary(&text)?;
     let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
     let (cohort, fit) = read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
     let store = Sha256::digest(&bytes);
     if summary.files.get("run.dvim") != Some(&hex(&store)) {
-        return Err("summary.json and run.dvim are not of one run, or one of them was changed; run `dvim fit` again".into());
+        return Err(
+            "summary.json and run.dvim are not of one run, or one of them was changed; run `dvim fit` again".into()
+        );
     }
     if summary.horizon != cohort.horizon() || summary.options != OptionsRecord::from(&fit.options) {
-        return Err("summary.json was changed: its horizon or options are not those of the run; run `dvim fit` again".into());
+        return Err(
+            "summary.json was changed: its horizon or options are not those of the run; run `dvim fit` again".into()
+        );
     }
     let mut changed = Vec::new();
     for (name, digest) in summary.files.iter().filter(|(name, _)| *name != "run.dvim") {
@@ -299,7 +314,8 @@ fn parse_summary(text: &str) -> Result<Summary, String> {
         schema: String,
         version: String,
     }
-    let found: Schema = serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    let found: Schema =
+        serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
     if found.schema != SUMMARY_SCHEMA {
         return Err(format!(
             "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
@@ -391,15 +407,16 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
 fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
     let p = cohort.n_covariates();
     let metrics = [&fit.metrics.cure, &fit.metrics.time];
-    let sized = metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
-        && fit.models.iter().all(|m| {
-            let q = 2 * p + 3;
-            let parts = [&m.cure, &m.latency];
-            let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
-            parts.iter().all(|part| part.coefficients.len() == p && errors(part))
-                && m.center.len() == p
-                && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
-        });
+    let sized =
+        metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
+            && fit.models.iter().all(|m| {
+                let q = 2 * p + 3;
+                let parts = [&m.cure, &m.latency];
+                let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
+                parts.iter().all(|part| part.coefficients.len() == p && errors(part))
+                    && m.center.len() == p
+                    && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
+            });
     let units = 0..cohort.n_units();
     let valid = cohort.horizon() > 0.0
         && cohort.horizon().is_finite()

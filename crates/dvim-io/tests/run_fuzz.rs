@@ -41,7 +41,8 @@ fn files() -> &'static (Vec<u8>, Vec<u8>) {
     static FILES: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     FILES.get_or_init(|| {
         let cohort = cohort();
-        let found = analysis::run(&cohort, &Options { group_size: 5, ..Options::default() }, &Unwatched).expect("a run");
+        let found =
+            analysis::run(&cohort, &Options { group_size: 5, ..Options::default() }, &Unwatched).expect("a run");
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("run");
         let origin = Origin {
@@ -92,7 +93,8 @@ impl Damage {
                 out.splice(at..end, with.iter().copied());
             }
             Damage::Number(which, value) => {
-                let starts: Vec<usize> = (1..bytes.len()).filter(|&i| bytes[i].is_ascii_digit() && !bytes[i - 1].is_ascii_digit()).collect();
+                let starts: Vec<usize> =
+                    (1..bytes.len()).filter(|&i| bytes[i].is_ascii_digit() && !bytes[i - 1].is_ascii_digit()).collect();
                 if starts.is_empty() {
                     return out;
                 }

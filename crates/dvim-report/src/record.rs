@@ -213,7 +213,13 @@ impl CovariateRecord {
                 ("indicator", [zero, one]) => Kind::Indicator { zero: zero.clone(), one: one.clone() },
                 ("category", levels) if levels.len() > 2 => Kind::Category { levels: levels.to_vec() },
                 ("missing", []) => Kind::Missing,
-                (kind, levels) => return Err(format!("covariate `{}` is of the unknown kind `{kind}` with {} levels", r.name, levels.len())),
+                (kind, levels) => {
+                    return Err(format!(
+                        "covariate `{}` is of the unknown kind `{kind}` with {} levels",
+                        r.name,
+                        levels.len()
+                    ));
+                }
             };
             let first = out.last().map_or(0, |c| c.columns().end);
             out.push(Covariate { name: r.name.clone(), kind, first, fill: r.fill });
@@ -469,16 +475,27 @@ impl Summary {
         let average_effects = populations
             .iter()
             .map(|(name, arm)| record("cure_effect", name, analysis.average_cure_effect(cohort, *arm)))
-            .chain(populations.iter().map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))))
+            .chain(
+                populations
+                    .iter()
+                    .map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))),
+            )
             .collect();
-        let flag = |n_units: usize, meaning: String| {
-            FlagRecord { n_units, share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 }, meaning }
+        let flag = |n_units: usize, meaning: String| FlagRecord {
+            n_units,
+            share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 },
+            meaning,
         };
-        let of_effects = analysis.flag_counts().into_iter().map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
+        let of_effects =
+            analysis.flag_counts().into_iter().map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
         let constrained = !analysis.fit.options.constraints.is_empty();
         let unserved = Arm::BOTH.into_iter().filter(|_| constrained).map(|z| {
             let n_units = analysis.unserved.iter().filter(|(_, u)| u.arms().any(|a| a == z)).count();
-            let meaning = format!("fewer than {} patients of the {} arm satisfy the constraints: there is no estimate", analysis.fit.options.group_size, z.name());
+            let meaning = format!(
+                "fewer than {} patients of the {} arm satisfy the constraints: there is no estimate",
+                analysis.fit.options.group_size,
+                z.name()
+            );
             (Unserved::flag(z).to_string(), flag(n_units, meaning))
         });
         let flags = of_effects.chain(unserved);
@@ -1024,7 +1041,11 @@ impl MatchRecord {
             event: cohort.event(unit),
             horizon,
             cure_effect: cure.treated.cure_probability - cure.control.cure_probability,
-            time_effect: time_groups.treated.mean_event_time.zip(time_groups.control.mean_event_time).map(|(t, c)| t - c),
+            time_effect: time_groups
+                .treated
+                .mean_event_time
+                .zip(time_groups.control.mean_event_time)
+                .map(|(t, c)| t - c),
             covariates: covariate_values(cohort, cohort.covariates(unit)),
             cure,
             time_groups,

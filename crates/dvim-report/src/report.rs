@@ -198,7 +198,8 @@ fn group_curves(cohort: &Cohort, pair: &[MatchGroup; 2], what: &str) -> Survival
         horizon: Some(cohort.horizon()),
         axis: Axis::new("Time"),
         unit: String::new(),
-        cure_effect: (what == "cure").then(|| format!("cure effect {} points", signed(100.0 * (treated.survival - control.survival)))),
+        cure_effect: (what == "cure")
+            .then(|| format!("cure effect {} points", signed(100.0 * (treated.survival - control.survival)))),
         time_effect: time.filter(|_| what == "time").map(|(t, c)| format!("time effect {}", signed(t - c))),
     }
 }
@@ -221,7 +222,8 @@ fn plane(analysis: &Analysis, summary: &Summary) -> EffectPlane {
 
 /// The patient whose cure effect is the median: an ordinary one, the same every time.
 fn example_unit(analysis: &Analysis) -> Option<usize> {
-    let mut order: Vec<usize> = (0..analysis.effects.len()).filter(|&i| analysis.effects[i].flags().next().is_none()).collect();
+    let mut order: Vec<usize> =
+        (0..analysis.effects.len()).filter(|&i| analysis.effects[i].flags().next().is_none()).collect();
     order.sort_by(|&a, &b| analysis.effects[a].cure().total_cmp(&analysis.effects[b].cure()).then(a.cmp(&b)));
     order.get(order.len() / 2).map(|&i| analysis.units[i] as usize)
 }
@@ -237,7 +239,12 @@ fn members(cohort: &Cohort, analysis: &Analysis, groups: &UnitGroups) -> Table {
         let group = &groups.cure[arm.index()];
         for (m, &i) in group.units.iter().enumerate().take(SHOWN) {
             let i = i as usize;
-            let mut row = vec![cohort.ids().text(i).into_owned(), arm.name().to_string(), short(group.distance[m]), short(cohort.time(i))];
+            let mut row = vec![
+                cohort.ids().text(i).into_owned(),
+                arm.name().to_string(),
+                short(group.distance[m]),
+                short(cohort.time(i)),
+            ];
             row.push(if cohort.event(i) { "event" } else { "no event" }.into());
             row.extend(top.iter().map(|&c| value_of(&schema[c], cohort.covariates(i))));
             rows.push(row);
@@ -247,7 +254,9 @@ fn members(cohort: &Cohort, analysis: &Analysis, groups: &UnitGroups) -> Table {
     columns.extend(top.iter().map(|&c| schema[c].label()));
     Table {
         name: "Table 2.".into(),
-        caption: format!("The {SHOWN} nearest of each arm under the metric for cure, with the covariates that weigh most."),
+        caption: format!(
+            "The {SHOWN} nearest of each arm under the metric for cure, with the covariates that weigh most."
+        ),
         columns,
         rows,
         words: vec![0, 1, 4],

@@ -240,8 +240,12 @@ impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
 
 /// `effects.csv`: one row for each estimated unit, in the order of ids. A unit that no group could be found for under
 /// the constraints has a row with empty cells and a flag.
-pub fn effect_table<'a>(cohort: &'a Cohort, analysis: &'a Analysis) -> EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync> {
-    let mut order: Vec<(u32, Result<usize, usize>)> = analysis.units.iter().enumerate().map(|(i, &u)| (u, Ok(i))).collect();
+pub fn effect_table<'a>(
+    cohort: &'a Cohort,
+    analysis: &'a Analysis,
+) -> EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync> {
+    let mut order: Vec<(u32, Result<usize, usize>)> =
+        analysis.units.iter().enumerate().map(|(i, &u)| (u, Ok(i))).collect();
     order.extend(analysis.unserved.iter().enumerate().map(|(i, (u, _))| (*u, Err(i))));
     order.sort_unstable_by_key(|(u, _)| *u);
     let row = move |i: usize| {
@@ -357,7 +361,12 @@ pub fn write_members<'a>(
                 let group = &pair[z.index()];
                 for (m, &i) in group.units.iter().enumerate() {
                     let i = i as usize;
-                    row.text(&id).text(estimand).text(z.name()).count(m + 1).text(&cohort.ids().text(i)).number(group.distance[m]);
+                    row.text(&id)
+                        .text(estimand)
+                        .text(z.name())
+                        .count(m + 1)
+                        .text(&cohort.ids().text(i))
+                        .number(group.distance[m]);
                     row.number(cohort.time(i)).count(usize::from(cohort.event(i))).end();
                 }
             }

@@ -90,7 +90,9 @@ pub fn overview(o: &Overview) -> String {
     if !o.flow.steps.is_empty() {
         out.push_str("From rows to units\n");
         let mut grid = Grid::new(1, &["rows of the table", &grouped(o.flow.n_rows)]);
-        o.flow.steps.iter().for_each(|s| grid.row([format!("left out: {}", clip(&s.reason, 60)), format!("−{}", grouped(s.n_dropped))]));
+        o.flow.steps.iter().for_each(|s| {
+            grid.row([format!("left out: {}", clip(&s.reason, 60)), format!("−{}", grouped(s.n_dropped))])
+        });
         grid.row(["units".to_string(), grouped(o.flow.n_kept())]);
         let _ = writeln!(out, "{}", grid.render());
     }
@@ -108,11 +110,16 @@ pub fn overview(o: &Overview) -> String {
     if let Some([control, treated]) = &o.arms {
         out.push_str("\nThe two arms\n");
         let mut grid = Grid::new(1, &["", "treated", "control"]);
-        let mut line = |name: &str, f: &dyn Fn(&ArmOverview) -> String| grid.row([name.to_string(), f(treated), f(control)]);
+        let mut line =
+            |name: &str, f: &dyn Fn(&ArmOverview) -> String| grid.row([name.to_string(), f(treated), f(control)]);
         line("label", &|a| clip(&a.label, 24));
         line("units", &|a| grouped(a.n_units));
-        line("events before the horizon", &|a| format!("{} ({})", grouped(a.n_events), percent(a.n_events as f64 / a.n_units as f64)));
-        line("censored before the horizon", &|a| format!("{} ({})", grouped(a.n_censored), percent(a.n_censored as f64 / a.n_units as f64)));
+        line("events before the horizon", &|a| {
+            format!("{} ({})", grouped(a.n_events), percent(a.n_events as f64 / a.n_units as f64))
+        });
+        line("censored before the horizon", &|a| {
+            format!("{} ({})", grouped(a.n_censored), percent(a.n_censored as f64 / a.n_units as f64))
+        });
         line("at risk at the horizon", &|a| grouped(a.n_at_risk));
         line("median follow-up", &|a| a.median_follow_up.map_or("not reached".into(), short));
         line("last recorded time", &|a| short(a.last_time));
@@ -122,10 +129,9 @@ pub fn overview(o: &Overview) -> String {
         let difference = |f: &dyn Fn(&ArmOverview) -> Option<Estimate>, scale: f64, decimals: usize| -> [String; 3] {
             let show = |e: Option<Estimate>| e.map_or("undefined: no event".into(), |e| with_se(e, scale, decimals));
             let (t, c) = (f(treated), f(control));
-            let d = t.zip(c).map(|(t, c)| Estimate {
-                value: t.value - c.value,
-                se: t.se.zip(c.se).map(|(a, b)| f64::hypot(a, b)),
-            });
+            let d = t
+                .zip(c)
+                .map(|(t, c)| Estimate { value: t.value - c.value, se: t.se.zip(c.se).map(|(a, b)| f64::hypot(a, b)) });
             [show(t), show(c), show(d)]
         };
         let mut line = |name: &str, cells: [String; 3]| grid.row([name.to_string()].into_iter().chain(cells));
@@ -135,7 +141,11 @@ pub fn overview(o: &Overview) -> String {
         line("mean event time (CMET)", difference(&|a| a.mean_event_time, 1.0, decimals));
         out.push_str(&grid.render());
         for a in [treated, control].into_iter().filter(|a| a.carried_forward) {
-            let _ = writeln!(out, "  In the {} arm nobody is at risk at the horizon: its last value is carried forward.", a.arm.name());
+            let _ = writeln!(
+                out,
+                "  In the {} arm nobody is at risk at the horizon: its last value is carried forward.",
+                a.arm.name()
+            );
         }
     }
     out.push('\n');
@@ -164,7 +174,11 @@ fn left_last(grid: &Grid) -> String {
 
 fn holds(c: &ColumnOverview) -> String {
     if let Some([low, mean, high]) = c.range {
-        let distinct = if c.n_levels > 0 && c.role == "covariate" { format!(", {} distinct values", c.n_levels) } else { String::new() };
+        let distinct = if c.n_levels > 0 && c.role == "covariate" {
+            format!(", {} distinct values", c.n_levels)
+        } else {
+            String::new()
+        };
         format!("{} to {}, mean {}{distinct}", short(low), short(high), short(mean))
     } else if let Some(one) = &c.one {
         let shown: Vec<String> = c.levels.iter().map(|(l, n)| format!("{} ({n})", clip(l, 20))).collect();
@@ -209,7 +223,8 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     );
     out.push_str(&average_sentence(s));
     let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
-    for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)] {
+    for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
+    {
         let cell = |population: &str| {
             s.average(estimand, population).and_then(|a| a.estimate).map_or("undefined".into(), |v| signed(scale * v))
         };
@@ -230,7 +245,8 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     out.push_str(&grid.render());
 
     out.push_str("\nWhat the metrics weigh most\n");
-    for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)] {
+    for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)]
+    {
         let _ = writeln!(out, "  {name}: {}", top_weights(cohort, weights, 6));
     }
 
@@ -356,7 +372,9 @@ fn sparkline(sorted: &[f64], low: f64, high: f64) -> String {
 pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups, all: bool) -> String {
     let mut out = String::new();
     if fit.is_training[unit] {
-        out.push_str("This patient trained the cure models and is not in effects.csv. The groups below are those that any\n");
+        out.push_str(
+            "This patient trained the cure models and is not in effects.csv. The groups below are those that any\n",
+        );
         out.push_str("patient with the same covariates would get; the patient's own outcome is in none of them.\n\n");
     }
     let _ = writeln!(
@@ -382,28 +400,43 @@ pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups
     let [c, t] = time.map(|s| s.mean_event_time());
     let _ = match (t, c) {
         (Some(t), Some(c)) => {
-            writeln!(out, "Time effect {}: mean event time {} in the treated group, {} in the control group", signed(t - c), short(t), short(c))
+            writeln!(
+                out,
+                "Time effect {}: mean event time {} in the treated group, {} in the control group",
+                signed(t - c),
+                short(t),
+                short(c)
+            )
         }
         _ => writeln!(out, "Time effect undefined: a time group has no event before the horizon"),
     };
-    for (estimand, metric, pair) in [("cure", &fit.metrics.cure, &groups.cure), ("time", &fit.metrics.time, &groups.time)] {
+    for (estimand, metric, pair) in
+        [("cure", &fit.metrics.cure, &groups.cure), ("time", &fit.metrics.time, &groups.time)]
+    {
         let schema = cohort.schema();
         let mut order = by_weight(cohort, &metric.weights);
         order.truncate(if all { usize::MAX } else { 6 });
         for arm in READING_ORDER {
             let group = &pair[arm.index()];
-            let _ = writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
+            let _ =
+                writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
             let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
             header.extend(order.iter().map(|&c| clip(&schema[c].label(), 14)));
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
             let mut grid = Grid::new(1, &header);
-            let values = |i: usize| order.iter().map(move |&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
+            let values =
+                |i: usize| order.iter().map(move |&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
             let mut own = vec![format!("→ {}", cohort.ids().text(unit)), "".into(), "".into(), "this patient".into()];
             own.extend(values(unit));
             grid.row(own);
             for (m, &i) in group.units.iter().enumerate() {
                 let i = i as usize;
-                let mut row = vec![cohort.ids().text(i).into_owned(), short(group.distance[m]), short(cohort.time(i)), outcome(cohort, i).into()];
+                let mut row = vec![
+                    cohort.ids().text(i).into_owned(),
+                    short(group.distance[m]),
+                    short(cohort.time(i)),
+                    outcome(cohort, i).into(),
+                ];
                 row.extend(values(i));
                 grid.row(row);
             }
@@ -414,12 +447,22 @@ pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups
             grid.row(share);
             out.push_str(&grid.render());
             if order.len() < schema.len() {
-                let _ = writeln!(out, "  ({} covariates of smaller weight are left out; --all shows them)", schema.len() - order.len());
+                let _ = writeln!(
+                    out,
+                    "  ({} covariates of smaller weight are left out; --all shows them)",
+                    schema.len() - order.len()
+                );
             }
             let _ = writeln!(out, "\n  Kaplan–Meier of this group");
             let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
             for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
-                grid.row([short(s.time), s.n_at_risk.to_string(), s.n_events.to_string(), s.n_censored.to_string(), format!("{:.4}", s.survival)]);
+                grid.row([
+                    short(s.time),
+                    s.n_at_risk.to_string(),
+                    s.n_events.to_string(),
+                    s.n_censored.to_string(),
+                    format!("{:.4}", s.survival),
+                ]);
             }
             out.push_str(&grid.render());
         }

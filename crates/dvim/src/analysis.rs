@@ -1,8 +1,8 @@
 //! From a cohort to two effects: the one place that puts the stages together.
 
 use crate::cohort::{Arm, Cohort};
-use crate::cure::{self, CureModel};
 use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
+use crate::cure::{self, CureModel};
 use crate::design;
 use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
@@ -71,14 +71,25 @@ impl Options {
             if left < self.group_size {
                 out.push(Problem::error(
                     ProblemKind::ArmTooSmall,
-                    format!("the {} arm has {n} units, of which {left} are left for matching, fewer than the group size {}", arm.name(), self.group_size),
+                    format!(
+                        "the {} arm has {n} units, of which {left} are left for matching, fewer than the group size {}",
+                        arm.name(),
+                        self.group_size
+                    ),
                     "each match group takes its units from the estimation set of one arm",
-                    format!("use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)", (left / 10).max(1)),
+                    format!(
+                        "use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)",
+                        (left / 10).max(1)
+                    ),
                 ));
             } else if left < 2 * self.group_size {
                 out.push(Problem::warning(
                     ProblemKind::ArmTooSmall,
-                    format!("the group size {} is more than half of the {left} units left for matching in the {} arm", self.group_size, arm.name()),
+                    format!(
+                        "the group size {} is more than half of the {left} units left for matching in the {} arm",
+                        self.group_size,
+                        arm.name()
+                    ),
                     "groups that take most of an arm are alike for every unit: heterogeneity cannot show",
                     format!("consider a group size near {}", (left / 10).max(5)),
                 ));
@@ -146,7 +157,8 @@ impl Fit {
             for arm in Arm::BOTH {
                 let absent = |training: bool| -> Vec<String> {
                     let has = |j: usize| {
-                        let mut units = (0..cohort.n_units()).filter(|&i| cohort.arm(i) == arm && self.is_training[i] == training);
+                        let mut units =
+                            (0..cohort.n_units()).filter(|&i| cohort.arm(i) == arm && self.is_training[i] == training);
                         units.any(|i| cohort.covariates(i)[j] == 1.0)
                     };
                     c.columns().filter(|&j| !has(j)).map(|j| format!("`{}`", c.level(j - c.first))).collect()
@@ -156,7 +168,11 @@ impl Fit {
                     out.push(
                         Problem::warning(
                             ProblemKind::LevelInOneArm,
-                            format!("the training set of the {} arm has no unit of {}", arm.name(), training.join(", ")),
+                            format!(
+                                "the training set of the {} arm has no unit of {}",
+                                arm.name(),
+                                training.join(", ")
+                            ),
                             "a level that a model has not seen is given the mean of the levels that it has seen",
                             "merge rare levels, or train on a larger share with --train-fraction",
                         )
@@ -167,7 +183,11 @@ impl Fit {
                     out.push(
                         Problem::warning(
                             ProblemKind::LevelInOneArm,
-                            format!("the estimation set of the {} arm has no unit of {}", arm.name(), estimation.join(", ")),
+                            format!(
+                                "the estimation set of the {} arm has no unit of {}",
+                                arm.name(),
+                                estimation.join(", ")
+                            ),
                             "patients of that level are matched with patients of other levels in this arm",
                             "merge rare levels, or match exactly on the covariate to have such patients flagged",
                         )
@@ -244,7 +264,9 @@ impl Fit {
             let placed = metrics.map(|m| m.place(block));
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&queries, &placed[m], k)));
             for q in 0..own.len() {
-                let served = |z: usize| -> Result<ArmEstimate, usize> { Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? }) };
+                let served = |z: usize| -> Result<ArmEstimate, usize> {
+                    Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? })
+                };
                 out.push(match (served(0), served(1)) {
                     (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated] }),
                     arms => {
@@ -349,7 +371,9 @@ pub fn average(values: impl Iterator<Item = Option<f64>>) -> Average {
     }
     let n = there.len() as f64;
     let mean = (!there.is_empty()).then(|| there.iter().sum::<f64>() / n);
-    let sd = mean.filter(|_| there.len() > 1).map(|m| (there.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (n - 1.0)).sqrt());
+    let sd = mean
+        .filter(|_| there.len() > 1)
+        .map(|m| (there.iter().map(|v| (v - m) * (v - m)).sum::<f64>() / (n - 1.0)).sqrt());
     Average { mean, sd, n_units: there.len(), n_undefined }
 }
 
@@ -395,7 +419,8 @@ pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Anal
     let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
     let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
     let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
-    let (mut served, mut effects, mut unserved) = (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
+    let (mut served, mut effects, mut unserved) =
+        (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
     for (unit, effect) in units.into_iter().zip(found) {
         match effect {
             Ok(effect) => {

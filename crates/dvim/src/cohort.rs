@@ -10,7 +10,8 @@
 
 use crate::error::{Error, Problem, ProblemKind as Kind, RowList, Severity, nearest_names};
 use crate::schema::{
-    Covariate, Declared, Encoded, Missing, encode, missing_values, numbers, plural, quoted, refuse_not_finite, rows_where,
+    Covariate, Declared, Encoded, Missing, encode, missing_values, numbers, plural, quoted, refuse_not_finite,
+    rows_where,
 };
 use crate::table::{Column, DateText, Ids, Table, Values, date};
 
@@ -120,7 +121,9 @@ impl Roles {
         match &self.id {
             Some(id) => Some(id),
             None => {
-                let taken = |n: &str| n == self.time || n == self.event || n == self.treatment || self.drop.iter().any(|d| d == n);
+                let taken = |n: &str| {
+                    n == self.time || n == self.event || n == self.treatment || self.drop.iter().any(|d| d == n)
+                };
                 let named = |n: &str| self.covariates.as_ref().is_some_and(|c| c.iter().any(|c| c == n));
                 names.filter(|n| n.eq_ignore_ascii_case("id")).find(|n| !taken(n) && !named(n))
             }
@@ -388,7 +391,9 @@ impl Cohort {
     fn position(&self, id: &str) -> Option<usize> {
         let n = self.n_units();
         match &self.ids {
-            Ids::Rows(_) => id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1),
+            Ids::Rows(_) => {
+                id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1)
+            }
             Ids::Integers(v) => id.parse::<i64>().ok().and_then(|x| v.binary_search(&x).ok()),
             Ids::Texts { .. } => {
                 let (mut low, mut high) = (0, n);
@@ -542,7 +547,9 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     }
 
     let ids = match id {
-        None if kept.flow.n_kept() < table.n_rows() => Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect()),
+        None if kept.flow.n_kept() < table.n_rows() => {
+            Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect())
+        }
         None => Ids::Rows(table.n_rows()),
         Some(name) => {
             let Kept { table, problems, .. } = &mut kept;
@@ -718,7 +725,10 @@ fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
                 bad.push(
                     Problem::error(
                         Kind::TreatedUnknown,
-                        format!("the label `{label}` of {flag} does not occur; the column holds {}", quoted(&distinct(column, 6))),
+                        format!(
+                            "the label `{label}` of {flag} does not occur; the column holds {}",
+                            quoted(&distinct(column, 6))
+                        ),
                         "each label is a value of the treatment column",
                         "spell it as in the table",
                     )
@@ -747,7 +757,8 @@ fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
         });
     }
     if let Some([start, end]) = &roles.dates {
-        let days = [start, end].map(|name| read_dates(kept.table.column(name).expect("its presence was checked"), &mut kept.problems));
+        let days = [start, end]
+            .map(|name| read_dates(kept.table.column(name).expect("its presence was checked"), &mut kept.problems));
         let [Some(from), Some(to)] = days else { return false };
         let values = Values::Number(from.iter().zip(&to).map(|(a, b)| b - a).collect());
         kept.table = std::mem::take(&mut kept.table).with(Column { name: roles.time_name(), values });
@@ -763,7 +774,10 @@ fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
             kept.problems.push(
                 Problem::warning(
                     Kind::RowsDropped,
-                    format!("{} with a time of zero left out, {n_events} of them with an event", plural(dropped, "row was", "rows were")),
+                    format!(
+                        "{} with a time of zero left out, {n_events} of them with an event",
+                        plural(dropped, "row was", "rows were")
+                    ),
                     "leaving out early events makes an arm look better than it is",
                     "consider --zero-time shift",
                 )
@@ -810,10 +824,14 @@ fn drop_missing(kept: &mut Kept, roles: &Roles) {
         kept.flow.steps.push(FlowStep { reason: "a value is missing".into(), n_dropped: 0 });
         return;
     }
-    let mut found = format!("{} left out because of missing values ({})", plural(n_out, "row was", "rows were"), counts.join(", "));
+    let mut found =
+        format!("{} left out because of missing values ({})", plural(n_out, "row was", "rows were"), counts.join(", "));
     if n_out < n {
-        let (time, event, arm) =
-            (&kept.column(&roles.time_name()).values, &kept.column(&roles.event).values, &kept.column(&roles.treatment).values);
+        let (time, event, arm) = (
+            &kept.column(&roles.time_name()).values,
+            &kept.column(&roles.event).values,
+            &kept.column(&roles.treatment).values,
+        );
         let is_event = |i: usize| event_of(event, i).map(|e| f64::from(u8::from(e)));
         let first = distinct(kept.column(&roles.treatment), 2);
         let label = roles.treated.clone().or_else(|| first.last().cloned()).unwrap_or_default();
@@ -824,7 +842,8 @@ fn drop_missing(kept: &mut Kept, roles: &Roles) {
         };
         let mut differing = Vec::new();
         let mut compare = |what: &str, value: &dyn Fn(usize) -> Option<f64>, show: &dyn Fn(f64) -> String| {
-            let side = |left_out: bool| -> Vec<f64> { (0..n).filter(|&i| out[i] == left_out).filter_map(value).collect() };
+            let side =
+                |left_out: bool| -> Vec<f64> { (0..n).filter(|&i| out[i] == left_out).filter_map(value).collect() };
             let (a, b) = (side(true), side(false));
             if a.is_empty() || b.is_empty() {
                 return;
@@ -875,7 +894,12 @@ fn read_dates(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<f64>> 
     let is_bad = |wanted: Option<DateText>| move |i: usize| of_row(i).is_some_and(|d| *d == wanted);
     let before = problems.len();
     for (kind, wanted, what, remedy) in [
-        (Kind::AmbiguousDate, Some(DateText::Ambiguous), "may be day, month and year in any order", "write dates as year-month-day, 2019-07-31"),
+        (
+            Kind::AmbiguousDate,
+            Some(DateText::Ambiguous),
+            "may be day, month and year in any order",
+            "write dates as year-month-day, 2019-07-31",
+        ),
         (Kind::NotADate, Some(DateText::Impossible), "is no day of the calendar", "correct it"),
         (Kind::NotADate, None, "is not a date", "write dates as year-month-day, 2019-07-31, without a time of day"),
     ] {
@@ -932,13 +956,19 @@ fn examine_levels(schema: &[Covariate], values: &[f64], outcomes: &Outcomes, pro
             .iter()
             .enumerate()
             .filter(|(_, n)| n[0] == 0 || n[1] == 0)
-            .map(|(l, n)| format!("`{}` ({} {})", c.level(l), n[0] + n[1], if n[0] > 0 { "control" } else { "treated" }))
+            .map(|(l, n)| {
+                format!("`{}` ({} {})", c.level(l), n[0] + n[1], if n[0] > 0 { "control" } else { "treated" })
+            })
             .collect();
         if !lonely.is_empty() {
             problems.push(
                 Problem::warning(
                     Kind::LevelInOneArm,
-                    format!("{} only in one arm: {}", if lonely.len() == 1 { "a level occurs" } else { "levels occur" }, lonely.join(", ")),
+                    format!(
+                        "{} only in one arm: {}",
+                        if lonely.len() == 1 { "a level occurs" } else { "levels occur" },
+                        lonely.join(", ")
+                    ),
                     "such patients are compared with patients of other levels in the other arm",
                     "merge the level with one like it, or leave these patients out",
                 )
@@ -961,7 +991,10 @@ fn refuse_missing(column: &Column, role: &str, problems: &mut Vec<Problem>) -> b
 fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
     let ids = match &column.values {
         Values::Id(ids) => ids.clone(),
-        Values::Number(v) if v.iter().all(|x| x.is_nan() || (x.fract() == 0.0 && x.abs() < 9e15)) && !v.iter().any(|x| x.is_nan()) => {
+        Values::Number(v)
+            if v.iter().all(|x| x.is_nan() || (x.fract() == 0.0 && x.abs() < 9e15))
+                && !v.iter().any(|x| x.is_nan()) =>
+        {
             Ids::Integers(v.iter().map(|&x| x as i64).collect())
         }
         Values::Number(v) => Ids::from_texts(v.iter().map(|x| if x.is_nan() { String::new() } else { x.to_string() })),
@@ -1011,7 +1044,10 @@ fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Opt
             problems.push(
                 Problem::warning(
                     Kind::TimeNotPositive,
-                    format!("{} taken as {half}, half of the smallest positive time", plural(zero.count, "time of zero is", "times of zero are")),
+                    format!(
+                        "{} taken as {half}, half of the smallest positive time",
+                        plural(zero.count, "time of zero is", "times of zero are")
+                    ),
                     "an event on day 0 happened during it",
                     "compare with --zero-time drop",
                 )
@@ -1024,16 +1060,30 @@ fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Opt
     if !low.is_empty() {
         let zeros = values.iter().filter(|t| **t == 0.0).count();
         let (found, remedy) = if roles.dates.is_some() && zeros < low.count {
-            (plural(low.count, "end is on or before its start", "ends are on or before their starts"), "correct the dates; an end on the day of its start is handled by --zero-time drop or --zero-time shift")
+            (
+                plural(low.count, "end is on or before its start", "ends are on or before their starts"),
+                "correct the dates; an end on the day of its start is handled by --zero-time drop or --zero-time shift",
+            )
         } else if zeros == low.count {
-            (plural(low.count, "time is zero", "times are zero"), "--zero-time shift takes half of the smallest positive time instead; --zero-time drop leaves these rows out, which is harmless for a censoring and not for an event")
+            (
+                plural(low.count, "time is zero", "times are zero"),
+                "--zero-time shift takes half of the smallest positive time instead; --zero-time drop leaves these rows out, which is harmless for a censoring and not for an event",
+            )
         } else {
-            (plural(low.count, "time is zero or negative", "times are zero or negative"), "correct negative times; zero times are handled by --zero-time shift or --zero-time drop")
+            (
+                plural(low.count, "time is zero or negative", "times are zero or negative"),
+                "correct negative times; zero times are handled by --zero-time shift or --zero-time drop",
+            )
         };
         problems.push(
-            Problem::error(Kind::TimeNotPositive, found, "a time is counted from the start of follow-up and must be positive", remedy)
-                .column(&column.name)
-                .rows(&low),
+            Problem::error(
+                Kind::TimeNotPositive,
+                found,
+                "a time is counted from the start of follow-up and must be positive",
+                remedy,
+            )
+            .column(&column.name)
+            .rows(&low),
         );
     }
     (!missing && !infinite && low.is_empty()).then_some(values)
@@ -1054,7 +1104,11 @@ fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>>
     problems.push(
         Problem::error(
             Kind::EventCoding,
-            format!("{} not an event indicator; the column holds {}", plural(bad.count, "value is", "values are"), quoted(&found)),
+            format!(
+                "{} not an event indicator; the column holds {}",
+                plural(bad.count, "value is", "values are"),
+                quoted(&found)
+            ),
             "the event is 1 or true if it was seen, 0 or false if the unit was censored",
             if one_two {
                 "this looks like the 1/2 coding of R's survival (2 = event): subtract 1"
@@ -1121,7 +1175,11 @@ fn read_treatment(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -
         );
         return None;
     }
-    let found = |label: &str| labels.iter().position(|l| l == label || matches!((l.parse::<f64>(), label.parse::<f64>()), (Ok(a), Ok(b)) if a == b));
+    let found = |label: &str| {
+        labels
+            .iter()
+            .position(|l| l == label || matches!((l.parse::<f64>(), label.parse::<f64>()), (Ok(a), Ok(b)) if a == b))
+    };
     let of_treated = match (treated, control) {
         (Some(label), _) => found(label),
         (None, Some(label)) => found(label).map(|i| 1 - i),
@@ -1225,7 +1283,11 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
             problems.push(
                 Problem::warning(
                     Kind::FewAtHorizon,
-                    format!("in {who} only {} followed to the horizon {}", plural(at_horizon, "unit is", "units are"), roles.horizon),
+                    format!(
+                        "in {who} only {} followed to the horizon {}",
+                        plural(at_horizon, "unit is", "units are"),
+                        roles.horizon
+                    ),
                     "many match groups will have nobody at risk at the horizon, and their curve is carried forward",
                     "consider an earlier horizon",
                 )

@@ -83,10 +83,19 @@ impl Rules {
             let found = cohort.schema().iter().find(|c| c.name == name && c.kind != Kind::Missing);
             if found.is_none() {
                 let near = crate::error::nearest_names(name, cohort.schema().iter().map(|c| c.name.as_str()));
-                let remedy = if near.is_empty() { "name a covariate".to_string() } else { format!("did you mean `{}`?", near.join("` or `")) };
+                let remedy = if near.is_empty() {
+                    "name a covariate".to_string()
+                } else {
+                    format!("did you mean `{}`?", near.join("` or `"))
+                };
                 problems.push(
-                    Problem::error(ProblemKind::BadConstraint, format!("{flag} names it, and it is no covariate"), "constraints are on covariates", remedy)
-                        .column(name),
+                    Problem::error(
+                        ProblemKind::BadConstraint,
+                        format!("{flag} names it, and it is no covariate"),
+                        "constraints are on covariates",
+                        remedy,
+                    )
+                    .column(name),
                 );
             }
             found
@@ -192,7 +201,8 @@ impl<'a> ConstrainedMatcher<'a> {
         let points = metric.place(&recorded);
         let mut strata: HashMap<Vec<u64>, Stratum> = HashMap::new();
         for (m, x) in recorded.chunks_exact(width).enumerate() {
-            let stratum = strata.entry(rules.stratum(x)).or_insert_with(|| Stratum { members: Vec::new(), index: None });
+            let stratum =
+                strata.entry(rules.stratum(x)).or_insert_with(|| Stratum { members: Vec::new(), index: None });
             stratum.members.push(m as u32);
         }
         if rules.calipers.is_empty() {
@@ -205,7 +215,8 @@ impl<'a> ConstrainedMatcher<'a> {
     pub fn groups(&self, queries: &Queries<'_>, placed: &Points, k: usize) -> Vec<Group> {
         let one = |q: usize| {
             let x = &queries.covariates[q * self.width..(q + 1) * self.width];
-            let own = queries.own[q].filter(|_| self.rules.exclude_self).and_then(|u| self.pool.units.binary_search(&u).ok());
+            let own =
+                queries.own[q].filter(|_| self.rules.exclude_self).and_then(|u| self.pool.units.binary_search(&u).ok());
             let Some(stratum) = self.strata.get(&self.rules.stratum(x)) else { return Err(0) };
             let query = Points { dim: placed.dim, coords: placed.point(q).to_vec() };
             match &stratum.index {

@@ -105,11 +105,22 @@ impl Contrasts {
 }
 
 /// Fits the cure model of an arm on its scaled covariates; the model takes all scaled columns of the cohort.
-pub fn fit(cohort: &Cohort, arm: Arm, training: &TrainingArm, scaling: &Scaling, options: &cure::FitOptions) -> Result<CureModel, Error> {
+pub fn fit(
+    cohort: &Cohort,
+    arm: Arm,
+    training: &TrainingArm,
+    scaling: &Scaling,
+    options: &cure::FitOptions,
+) -> Result<CureModel, Error> {
     let scaled = scaling.apply(&training.covariates);
     let fit = |covariates: &[f64], n_covariates: usize| {
-        let data =
-            ArmData { time: &training.time, event: &training.event, covariates, n_covariates, horizon: cohort.horizon() };
+        let data = ArmData {
+            time: &training.time,
+            event: &training.event,
+            covariates,
+            n_covariates,
+            horizon: cohort.horizon(),
+        };
         cure::fit(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
     };
     if !cohort.schema().iter().any(|c| c.is_category()) {
@@ -129,11 +140,15 @@ fn widen(narrow: CureModel, contrasts: &Contrasts, scaled: &[f64], scaling: &Sca
     whole.view_mut((0, 0), (wide + 1, few + 1)).copy_from(&map);
     whole.view_mut((wide + 1, few + 1), (wide + 1, few + 1)).copy_from(&map);
     whole[(2 * wide + 2, 2 * few + 2)] = 1.0;
-    let covariance = narrow.covariance.as_ref().map(|c| &whole * DMatrix::from_row_slice(2 * few + 3, 2 * few + 3, c) * whole.transpose());
+    let covariance = narrow
+        .covariance
+        .as_ref()
+        .map(|c| &whole * DMatrix::from_row_slice(2 * few + 3, 2 * few + 3, c) * whole.transpose());
     let part = |p: &Part, row: usize| {
         let mut found = vec![0.0; wide + 1];
         for (i, value) in found.iter_mut().enumerate() {
-            *value = map[(i, 0)] * p.intercept + p.coefficients.iter().enumerate().map(|(m, b)| map[(i, m + 1)] * b).sum::<f64>();
+            *value = map[(i, 0)] * p.intercept
+                + p.coefficients.iter().enumerate().map(|(m, b)| map[(i, m + 1)] * b).sum::<f64>();
         }
         let se = |i: usize| covariance.as_ref().map(|c| c[(row + i, row + i)].max(0.0).sqrt());
         Part {
@@ -151,16 +166,20 @@ fn widen(narrow: CureModel, contrasts: &Contrasts, scaled: &[f64], scaling: &Sca
     let at = |at_center: f64, coefficients: &[f64]| {
         let shift = |m: usize| match &contrasts.parts[m] {
             Axis::Same(j) => center[*j],
-            Axis::Contrast { first, value } => {
-                value.iter().enumerate().map(|(l, v)| v * (center[first + l] * scaling.scale[first + l] + scaling.center[first + l])).sum()
-            }
+            Axis::Contrast { first, value } => value
+                .iter()
+                .enumerate()
+                .map(|(l, v)| v * (center[first + l] * scaling.scale[first + l] + scaling.center[first + l]))
+                .sum(),
         };
         at_center + (0..few).map(|m| coefficients[m] * (shift(m) - narrow.center[m])).sum::<f64>()
     };
     let mut certificate = narrow.certificate.clone();
     for flag in &mut certificate.flags {
         match flag {
-            Flag::ConstantCovariate { column } | Flag::CollinearCovariate { column } => *column = contrasts.first_column(*column),
+            Flag::ConstantCovariate { column } | Flag::CollinearCovariate { column } => {
+                *column = contrasts.first_column(*column)
+            }
             _ => {}
         }
     }

@@ -72,12 +72,20 @@ impl Flag {
     pub fn meaning(self) -> String {
         match self {
             Flag::CureCarriedForward(z) => {
-                format!("nobody in the {} cure group is at risk at the horizon: its last value is carried forward", z.name())
+                format!(
+                    "nobody in the {} cure group is at risk at the horizon: its last value is carried forward",
+                    z.name()
+                )
             }
             Flag::TimeCarriedForward(z) => {
-                format!("nobody in the {} time group is at risk at the horizon: its mean event time rests on a value carried forward", z.name())
+                format!(
+                    "nobody in the {} time group is at risk at the horizon: its mean event time rests on a value carried forward",
+                    z.name()
+                )
             }
-            Flag::NoEvent(z) => format!("the {} time group has no event before the horizon: the time effect is undefined", z.name()),
+            Flag::NoEvent(z) => {
+                format!("the {} time group has no event before the horizon: the time effect is undefined", z.name())
+            }
         }
     }
 }

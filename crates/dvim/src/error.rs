@@ -166,7 +166,12 @@ impl Problem {
         }
     }
 
-    pub(crate) fn warning(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
+    pub(crate) fn warning(
+        kind: ProblemKind,
+        found: impl Into<String>,
+        rule: &str,
+        remedy: impl Into<String>,
+    ) -> Problem {
         Problem { severity: Severity::Warning, ..Problem::error(kind, found, rule, remedy) }
     }
 
@@ -260,7 +265,9 @@ impl fmt::Display for Error {
                 }
                 Ok(())
             }
-            Error::Model { arm, reason } => write!(f, "error: the cure model of the {arm} arm cannot be fitted: {reason}"),
+            Error::Model { arm, reason } => {
+                write!(f, "error: the cure model of the {arm} arm cannot be fitted: {reason}")
+            }
             Error::NoSuchUnit { id, reason } => write!(f, "error: no unit `{id}`: {reason}"),
             Error::Cancelled => write!(f, "stopped on request; nothing was written"),
         }

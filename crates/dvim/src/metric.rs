@@ -59,7 +59,8 @@ impl Scaling {
         rows().for_each(|x| sum.iter_mut().zip(x.iter().zip(&center)).for_each(|(s, (v, c))| *s += (v - c) * (v - c)));
         // The mean of a covariate may round to one of its values at a spread of one part in 1e16:
         // such a covariate is constant for every purpose, and is left on its own scale.
-        let mut scale: Vec<f64> = sum.iter().map(|s| (s / (n - 1.0)).sqrt()).map(|s| if s > 0.0 { s } else { 1.0 }).collect();
+        let mut scale: Vec<f64> =
+            sum.iter().map(|s| (s / (n - 1.0)).sqrt()).map(|s| if s > 0.0 { s } else { 1.0 }).collect();
         for c in categories() {
             // Σ p (1 − p) n/(n − 1) over the levels is the sum of the variances of their indicators.
             let total: f64 = scale[c.columns()].iter().map(|s| s * s).sum();
@@ -150,7 +151,9 @@ impl Metrics {
     /// [`importance`].
     pub fn learn_for(cohort: &Cohort, models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
         let shares = shares(cohort);
-        Metrics::of_importance(models, scaling, choice, |coefficients| importance(cohort.schema(), &shares, &scaling.scale, coefficients))
+        Metrics::of_importance(models, scaling, choice, |coefficients| {
+            importance(cohort.schema(), &shares, &scaling.scale, coefficients)
+        })
     }
 
     fn of_importance(
@@ -159,7 +162,8 @@ impl Metrics {
         choice: MetricChoice,
         importance: impl Fn(&[f64]) -> Vec<f64>,
     ) -> Metrics {
-        let mean_abs = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
+        let mean_abs =
+            |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
         let mean = |a: &[f64], b: &[f64]| mean_abs(&importance(a), &importance(b));
         let cure = mean(&models[0].cure.coefficients, &models[1].cure.coefficients);
         let time = mean(&models[0].latency.coefficients, &models[1].latency.coefficients);

@@ -123,11 +123,23 @@ impl Overview {
             let read_as = schema.iter().find(|v| role == "covariate" && v.name == c.name);
             column_overview(c, role, read_as, roles.categorical.contains(&c.name))
         });
-        Overview { n_rows: table.n_rows(), flow: found.flow, columns: columns.collect(), horizon: roles.horizon, arms, problems }
+        Overview {
+            n_rows: table.n_rows(),
+            flow: found.flow,
+            columns: columns.collect(),
+            horizon: roles.horizon,
+            arms,
+            problems,
+        }
     }
 }
 
-fn column_overview(column: &Column, role: &'static str, read_as: Option<&Covariate>, categorical: bool) -> ColumnOverview {
+fn column_overview(
+    column: &Column,
+    role: &'static str,
+    read_as: Option<&Covariate>,
+    categorical: bool,
+) -> ColumnOverview {
     let mut out = ColumnOverview {
         name: column.name.clone(),
         role,

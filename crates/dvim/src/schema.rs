@@ -227,7 +227,11 @@ pub(crate) fn numbers(column: &Column, role: &str, remedy: &str, problems: &mut 
             problems.push(
                 Problem::error(
                     ProblemKind::NotNumeric,
-                    format!("{} not numbers, such as {}", plural(rows.count, "value is", "values are"), quoted(&levels)),
+                    format!(
+                        "{} not numbers, such as {}",
+                        plural(rows.count, "value is", "values are"),
+                        quoted(&levels)
+                    ),
                     &format!("{role} must be numeric"),
                     remedy,
                 )
@@ -312,7 +316,13 @@ pub(crate) fn read(column: &Column, declared: Declared, problems: &mut Vec<Probl
 }
 
 /// A covariate of these levels; `values` are positions in `levels`.
-fn of_levels(column: &Column, declared: Declared, mut levels: Vec<String>, mut values: Vec<f64>, problems: &mut Vec<Problem>) -> Option<Reading> {
+fn of_levels(
+    column: &Column,
+    declared: Declared,
+    mut levels: Vec<String>,
+    mut values: Vec<f64>,
+    problems: &mut Vec<Problem>,
+) -> Option<Reading> {
     let most = if declared == Declared::Categorical { MOST_DECLARED_LEVELS } else { MOST_LEVELS };
     if levels.len() > most {
         let some: Vec<String> = levels.iter().take(3).cloned().collect();
@@ -320,13 +330,23 @@ fn of_levels(column: &Column, declared: Declared, mut levels: Vec<String>, mut v
         let remedy = if declared == Declared::Categorical {
             "merge rare levels, or leave the column out with --drop".to_string()
         } else {
-            format!("if it identifies the units, name it with --id; if it is free text, leave it out with --drop; if it is a category of up to {MOST_DECLARED_LEVELS} levels, declare it with --categorical")
+            format!(
+                "if it identifies the units, name it with --id; if it is free text, leave it out with --drop; if it is a category of up to {MOST_DECLARED_LEVELS} levels, declare it with --categorical"
+            )
         };
         problems.push(
             Problem::error(
                 ProblemKind::TooManyLevels,
-                format!("{} different texts in {}, such as {}", levels.len(), plural(n_rows, "row", "rows"), quoted(&some)),
-                &format!("a category has at most {most} levels{}", if declared == Declared::Categorical { "" } else { " unless it is declared" }),
+                format!(
+                    "{} different texts in {}, such as {}",
+                    levels.len(),
+                    plural(n_rows, "row", "rows"),
+                    quoted(&some)
+                ),
+                &format!(
+                    "a category has at most {most} levels{}",
+                    if declared == Declared::Categorical { "" } else { " unless it is declared" }
+                ),
                 remedy,
             )
             .column(&column.name),
@@ -527,7 +547,11 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
                 continue;
             }
             let near = crate::error::nearest_names(&covariate.name, names());
-            let remedy = if near.is_empty() { "add the column".to_string() } else { format!("did you mean `{}`?", near.join("` or `")) };
+            let remedy = if near.is_empty() {
+                "add the column".to_string()
+            } else {
+                format!("did you mean `{}`?", near.join("` or `"))
+            };
             problems.push(
                 Problem::error(
                     ProblemKind::NoSuchColumn,
@@ -541,7 +565,9 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
         };
         let gaps = rows_where(n, |i| column.values.is_missing(i));
         if covariate.kind == Kind::Missing {
-            (0..n).for_each(|i| covariate.write(f64::from(u8::from(column.values.is_missing(i))), &mut out[i * width..(i + 1) * width]));
+            (0..n).for_each(|i| {
+                covariate.write(f64::from(u8::from(column.values.is_missing(i))), &mut out[i * width..(i + 1) * width])
+            });
             continue;
         }
         if !gaps.is_empty() && covariate.fill.is_none() {
@@ -570,11 +596,16 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
         };
         let bad = rows_where(n, |i| value(i).is_none());
         if !bad.is_empty() {
-            let example: Vec<String> = bad.first.iter().take(1).map(|&row| value_text(&column.values, row - 1)).collect();
+            let example: Vec<String> =
+                bad.first.iter().take(1).map(|&row| value_text(&column.values, row - 1)).collect();
             let problem = match &covariate.kind {
                 Kind::Number => Problem::error(
                     ProblemKind::NotNumeric,
-                    format!("{} not numbers, such as {}", plural(bad.count, "value is", "values are"), quoted(&example)),
+                    format!(
+                        "{} not numbers, such as {}",
+                        plural(bad.count, "value is", "values are"),
+                        quoted(&example)
+                    ),
                     "the run was fitted with numbers in this column",
                     "correct the values",
                 ),
@@ -600,7 +631,11 @@ fn unknown_level(bad: &RowList, example: &[String], levels: &[String]) -> Proble
     shown.truncate(8);
     Problem::error(
         ProblemKind::UnknownLevel,
-        format!("{} a level that the cohort does not have, such as {}", plural(bad.count, "value is", "values are"), quoted(example)),
+        format!(
+            "{} a level that the cohort does not have, such as {}",
+            plural(bad.count, "value is", "values are"),
+            quoted(example)
+        ),
         "a patient can only be compared with patients: there is none of this level",
         format!("use one of {}{more}, or fit again on a cohort that has the level", quoted(&shown)),
     )

@@ -50,7 +50,8 @@ pub const HORIZON: f64 = 800.0;
 
 impl Scenario {
     /// All of them.
-    pub const ALL: [Scenario; 4] = [Scenario::CureOnly, Scenario::TimeOnly, Scenario::BothIndependent, Scenario::BothOverlap];
+    pub const ALL: [Scenario; 4] =
+        [Scenario::CureOnly, Scenario::TimeOnly, Scenario::BothIndependent, Scenario::BothOverlap];
 
     /// Its name in flags and files.
     pub fn name(self) -> &'static str {
@@ -79,27 +80,23 @@ impl Scenario {
         let (uncured, location): (Linear, Linear) = match (self, arm) {
             (CureOnly, Treated) => ((0.7, &[(17, 0.5), (18, 0.5), (19, 0.8)]), (4.5, &[(2, 0.3), (19, 0.5)])),
             (CureOnly, Control) => ((1.2, &[(1, 0.3), (2, 0.5), (10, 0.2)]), (3.5, &[(2, 0.3), (19, 0.5)])),
-            (TimeOnly, Treated) => (
-                TIME_ONLY_UNCURED,
-                (4.5, &[(1, 0.4), (2, -0.2), (3, 0.3), (15, 0.8), (16, -0.6), (17, -0.5)]),
-            ),
-            (TimeOnly, Control) => (
-                TIME_ONLY_UNCURED,
-                (3.5, &[(1, 0.2), (2, 0.2), (3, 0.5), (15, 0.2), (16, -0.1), (17, -0.1)]),
-            ),
-            (BothIndependent, Treated) => (
-                (0.7, &[(17, 0.3), (18, 0.7), (19, 0.2), (20, -0.8)]),
-                (4.5, &[(2, 1.2), (3, -0.1), (15, 0.3)]),
-            ),
+            (TimeOnly, Treated) => {
+                (TIME_ONLY_UNCURED, (4.5, &[(1, 0.4), (2, -0.2), (3, 0.3), (15, 0.8), (16, -0.6), (17, -0.5)]))
+            }
+            (TimeOnly, Control) => {
+                (TIME_ONLY_UNCURED, (3.5, &[(1, 0.2), (2, 0.2), (3, 0.5), (15, 0.2), (16, -0.1), (17, -0.1)]))
+            }
+            (BothIndependent, Treated) => {
+                ((0.7, &[(17, 0.3), (18, 0.7), (19, 0.2), (20, -0.8)]), (4.5, &[(2, 1.2), (3, -0.1), (15, 0.3)]))
+            }
             (BothIndependent, Control) => ((1.5, &[]), (3.5, &[(2, 0.3), (3, 0.2), (15, 0.3)])),
             (BothOverlap, Treated) => (
                 (0.7, &[(3, 0.2), (17, 0.3), (18, 0.7), (19, 0.2), (20, -0.8)]),
                 (4.5, &[(2, 1.2), (15, 0.3), (17, 0.5), (18, -0.6)]),
             ),
-            (BothOverlap, Control) => (
-                (1.5, &[(3, -0.4)]),
-                (3.5, &[(2, 0.3), (3, 0.4), (15, 0.3), (17, 0.1), (18, -0.2)]),
-            ),
+            (BothOverlap, Control) => {
+                ((1.5, &[(3, -0.4)]), (3.5, &[(2, 0.3), (3, 0.4), (15, 0.3), (17, 0.1), (18, -0.2)]))
+            }
         };
         ArmLaw { uncured, location }
     }

@@ -43,11 +43,8 @@ impl<'a> Split<'a> {
     pub fn honest(cohort: &'a Cohort, train_fraction: f64, seed: u64) -> Split<'a> {
         let mut is_training = vec![false; cohort.n_units()];
         for arm in Arm::BOTH {
-            let mut keyed: Vec<(u64, u32)> = cohort
-                .units_of(arm)
-                .into_iter()
-                .map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i))
-                .collect();
+            let mut keyed: Vec<(u64, u32)> =
+                cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
             let n_train = training_size(keyed.len(), train_fraction);
             keyed.sort_unstable();
             for (_, i) in &keyed[..n_train] {

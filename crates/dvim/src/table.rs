@@ -281,7 +281,10 @@ mod tests {
 
     #[test]
     fn selected_rows_keep_their_values_and_lose_unused_levels() {
-        let text = TextValues { codes: vec![0, 1, 2, TextValues::MISSING, 1], levels: vec!["a".into(), "b".into(), "c".into()] };
+        let text = TextValues {
+            codes: vec![0, 1, 2, TextValues::MISSING, 1],
+            levels: vec!["a".into(), "b".into(), "c".into()],
+        };
         let Values::Text(found) = Values::Text(text).select(&[4, 3, 2]) else { panic!("text stays text") };
         assert_eq!(found.levels, ["b", "c"]);
         assert_eq!([0, 1, 2].map(|i| found.get(i)), [Some("b"), None, Some("c")]);

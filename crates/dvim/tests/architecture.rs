@@ -27,7 +27,8 @@ fn modules_use_only_those_above_them() {
         let path = if file.exists() { file } else { src.join(module) };
         for source in sources(&path) {
             for below in &order[i + 1..] {
-                let used = source.contains(&format!("crate::{below}::")) || source.contains(&format!("crate::{below};"));
+                let used =
+                    source.contains(&format!("crate::{below}::")) || source.contains(&format!("crate::{below};"));
                 assert!(!used, "`{module}` uses `{below}`, which stands below it");
             }
         }

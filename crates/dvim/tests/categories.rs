@@ -103,7 +103,8 @@ fn any_two_different_levels_are_equally_far() {
 #[test]
 fn two_levels_are_one_indicator() {
     let (columns, class) = world(1_000);
-    let words: Vec<Option<String>> = class.iter().map(|&k| Some(if k > 1 { "yes" } else { "no" }.to_string())).collect();
+    let words: Vec<Option<String>> =
+        class.iter().map(|&k| Some(if k > 1 { "yes" } else { "no" }.to_string())).collect();
     let (mut as_text, mut as_number) = (columns.clone(), columns);
     as_text.push(text("g", &words));
     as_number.push(number("g", class.iter().map(|&k| f64::from(u8::from(k > 1))).collect()));
@@ -148,14 +149,18 @@ fn the_model_is_that_of_dummies_under_any_reference() {
                 let z = scaling.apply(x);
                 assert!((model.cure_logit(&z) - other.cure_logit(&y)).abs() < 1e-6);
                 assert!((model.latency_location(&z) - other.latency_location(&y)).abs() < 1e-6);
-                let by_intercept = model.cure.intercept + z.iter().zip(&model.cure.coefficients).map(|(a, b)| a * b).sum::<f64>();
+                let by_intercept =
+                    model.cure.intercept + z.iter().zip(&model.cure.coefficients).map(|(a, b)| a * b).sum::<f64>();
                 assert!((by_intercept - model.cure_logit(&z)).abs() < 1e-9);
                 // The variance of a prediction is a property of the model, not of its columns.
                 let variance = |m: &cure::CureModel, x: &[f64]| {
                     let v: Vec<f64> = std::iter::once(1.0).chain(x.iter().copied()).collect();
                     let q = 2 * (x.len() + 1) + 1;
                     let c = m.covariance.as_ref().unwrap();
-                    (0..v.len()).flat_map(|a| (0..v.len()).map(move |b| (a, b))).map(|(a, b)| v[a] * c[a * q + b] * v[b]).sum::<f64>()
+                    (0..v.len())
+                        .flat_map(|a| (0..v.len()).map(move |b| (a, b)))
+                        .map(|(a, b)| v[a] * c[a * q + b] * v[b])
+                        .sum::<f64>()
                 };
                 let (a, b) = (variance(model, &z), variance(&other, &y));
                 assert!((a - b).abs() < 1e-6 * b, "{a} is not {b}");
@@ -214,8 +219,14 @@ fn a_cohort_reads_its_own_units_again() {
     let (columns, class) = world(400);
     let mut columns = columns.clone();
     let gaps = |v: Option<String>, i: usize| if i % 7 == 0 { None } else { v };
-    columns.push(text("grade", &class.iter().enumerate().map(|(i, &k)| gaps(Some(NAMES[k].into()), i)).collect::<Vec<_>>()));
-    columns.push(text("sex", &class.iter().enumerate().map(|(i, _)| gaps(Some(["m", "f"][i % 2].into()), i + 3)).collect::<Vec<_>>()));
+    columns.push(text(
+        "grade",
+        &class.iter().enumerate().map(|(i, &k)| gaps(Some(NAMES[k].into()), i)).collect::<Vec<_>>(),
+    ));
+    columns.push(text(
+        "sex",
+        &class.iter().enumerate().map(|(i, _)| gaps(Some(["m", "f"][i % 2].into()), i + 3)).collect::<Vec<_>>(),
+    ));
     if let Values::Number(v) = &mut columns[4].values {
         v.iter_mut().step_by(5).for_each(|x| *x = f64::NAN);
     }
@@ -226,7 +237,9 @@ fn a_cohort_reads_its_own_units_again() {
     assert_eq!(cohort.schema().iter().filter(|c| c.kind == Kind::Missing).count(), 3);
     assert_eq!(encode_new(cohort.schema(), &table).unwrap(), cohort.all_covariates());
     // A cohort without the gaps cannot place a unit that has them.
-    let Err(Error::Refused(problems)) = Cohort::from_table(&table, &Roles { missing: Missing::Refuse, ..roles.clone() }) else {
+    let Err(Error::Refused(problems)) =
+        Cohort::from_table(&table, &Roles { missing: Missing::Refuse, ..roles.clone() })
+    else {
         panic!("missing values are refused")
     };
     let errors: Vec<_> = problems.iter().filter(|p| p.severity == Severity::Error).collect();

@@ -22,8 +22,18 @@ fn cohort(n: usize, seed: u64) -> Cohort {
         covariates.extend([f64::from(u8::from(x[2] > 0.3)), (10.0 * x[3]).round(), x[4], x[5]]);
     }
     let mut schema = vec![
-        Covariate { name: "site".into(), kind: Kind::Category { levels: ["a", "b", "c"].map(String::from).to_vec() }, first: 0, fill: None },
-        Covariate { name: "sex".into(), kind: Kind::Indicator { zero: "f".into(), one: "m".into() }, first: 3, fill: None },
+        Covariate {
+            name: "site".into(),
+            kind: Kind::Category { levels: ["a", "b", "c"].map(String::from).to_vec() },
+            first: 0,
+            fill: None,
+        },
+        Covariate {
+            name: "sex".into(),
+            kind: Kind::Indicator { zero: "f".into(), one: "m".into() },
+            first: 3,
+            fill: None,
+        },
     ];
     schema.extend(["age", "u", "v"].iter().enumerate().map(|(j, name)| Covariate::number(name, 4 + j)));
     let names = schema.iter().flat_map(Covariate::column_names).collect();
@@ -34,9 +44,14 @@ fn cohort(n: usize, seed: u64) -> Cohort {
 fn constraints() -> impl Strategy<Value = Constraints> {
     let exact = prop::sample::subsequence(vec!["site".to_string(), "sex".into(), "age".into()], 0..3);
     let width = prop_oneof![(0.0..1.5f64).prop_map(|w| (w, true)), (0.0..15.0f64).prop_map(|w| (w, false))];
-    let calipers = prop::collection::vec((prop::sample::select(vec!["age", "u", "v"]), width), 0..3)
-        .prop_map(|list| list.into_iter().map(|(c, (width, in_sd))| Caliper { covariate: c.into(), width, in_sd }).collect());
-    (exact, calipers, any::<bool>()).prop_map(|(exact, calipers, exclude_self)| Constraints { exact, calipers, exclude_self })
+    let calipers = prop::collection::vec((prop::sample::select(vec!["age", "u", "v"]), width), 0..3).prop_map(|list| {
+        list.into_iter().map(|(c, (width, in_sd))| Caliper { covariate: c.into(), width, in_sd }).collect()
+    });
+    (exact, calipers, any::<bool>()).prop_map(|(exact, calipers, exclude_self)| Constraints {
+        exact,
+        calipers,
+        exclude_self,
+    })
 }
 
 /// Straight from the definition, with no code of the package's own.
@@ -112,7 +127,8 @@ fn a_constraint_that_binds_nobody_changes_nothing() {
     let free = analysis::run(&cohort, &Options { group_size: 15, ..Options::default() }, &Unwatched).unwrap();
     let wide = Caliper { covariate: "u".into(), width: 1e9, in_sd: true };
     let constraints = Constraints { calipers: vec![wide], ..Constraints::default() };
-    let bound = analysis::run(&cohort, &Options { group_size: 15, constraints, ..Options::default() }, &Unwatched).unwrap();
+    let bound =
+        analysis::run(&cohort, &Options { group_size: 15, constraints, ..Options::default() }, &Unwatched).unwrap();
     assert_eq!(free.effects, bound.effects);
     assert!(bound.unserved.is_empty());
 }

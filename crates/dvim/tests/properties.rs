@@ -109,7 +109,9 @@ fn assert_close(a: &[Effect], b: &[Effect], cure: f64, time: f64) {
     for (i, (a, b)) in a.iter().zip(b).enumerate() {
         assert!((cure * a.cure() - b.cure()).abs() < 1e-9, "cure effect of unit {i}: {} and {}", a.cure(), b.cure());
         match (a.time(), b.time()) {
-            (Some(a), Some(b)) => assert!((time * a - b).abs() < 1e-7 * time.abs(), "time effect of unit {i}: {a} and {b}"),
+            (Some(a), Some(b)) => {
+                assert!((time * a - b).abs() < 1e-7 * time.abs(), "time effect of unit {i}: {a} and {b}")
+            }
             (a, b) => assert_eq!(a, b),
         }
     }
@@ -150,13 +152,18 @@ fn the_unit_of_a_covariate_does_not_matter() {
     );
     assert_close(&one.effects, &analyse(&other, Scale::Standard).effects, 1.0, 1.0);
     let raw = analyse(&other, Scale::None);
-    assert!(raw.effects != analyse(&world().cohort, Scale::None).effects, "on raw covariates it does, and the test can tell");
+    assert!(
+        raw.effects != analyse(&world().cohort, Scale::None).effects,
+        "on raw covariates it does, and the test can tell"
+    );
 }
 
 #[test]
 fn swapping_the_arms_flips_the_signs() {
     let one = analyse(&world().cohort, Scale::Standard);
-    let swap = |u: &mut Units| u.arm.iter_mut().for_each(|z| *z = if *z == Arm::Treated { Arm::Control } else { Arm::Treated });
+    let swap = |u: &mut Units| {
+        u.arm.iter_mut().for_each(|z| *z = if *z == Arm::Treated { Arm::Control } else { Arm::Treated })
+    };
     let other = analyse(&changed(swap, 800.0), Scale::Standard);
     assert_eq!(one.units, other.units, "the split goes by id and arm size alone");
     for (a, b) in one.effects.iter().zip(&other.effects) {
@@ -244,7 +251,8 @@ fn constant_weights_match_like_euclidean_distance() {
     let w = world();
     let p = w.cohort.n_covariates();
     let raw = Scaling { center: vec![0.0; p], scale: vec![1.0; p] };
-    let place = |weight: f64| Metric { weights: vec![weight; p], scaling: raw.clone() }.place(w.cohort.all_covariates());
+    let place =
+        |weight: f64| Metric { weights: vec![weight; p], scaling: raw.clone() }.place(w.cohort.all_covariates());
     let found = |weight: f64| dvim::matching::scan(&place(weight), &place(weight), 5).index;
     assert_eq!(found(1.0), found(4.0));
 }

@@ -47,7 +47,11 @@ fn the_draws_agree_with_their_truth() {
             let n = world.truth.len() as f64;
             let cured = truth.clone().filter(|t| t.event_time.is_infinite()).count() as f64 / n;
             let expected = truth.clone().map(|t| t.cure_probability).sum::<f64>() / n;
-            assert!((cured - expected).abs() < 4.0 * 0.5 / n.sqrt(), "{}: cured {cured}, expected {expected}", scenario.name());
+            assert!(
+                (cured - expected).abs() < 4.0 * 0.5 / n.sqrt(),
+                "{}: cured {cured}, expected {expected}",
+                scenario.name()
+            );
             let (mut time, mut mean, mut n) = (0.0, 0.0, 0.0);
             for t in truth.filter(|t| t.event_time.is_finite()) {
                 assert!(t.event_time > 0.0 && t.event_time < scenario.horizon());
@@ -56,7 +60,13 @@ fn the_draws_agree_with_their_truth() {
                 n += 1.0;
             }
             // The standard deviation of an event time given covariates is below 200.
-            assert!((time / n).abs() < 4.0 * 200.0 / f64::sqrt(n), "{}: {} from a mean of {}", scenario.name(), time / n, mean / n);
+            assert!(
+                (time / n).abs() < 4.0 * 200.0 / f64::sqrt(n),
+                "{}: {} from a mean of {}",
+                scenario.name(),
+                time / n,
+                mean / n
+            );
         }
     }
 }

@@ -90,7 +90,13 @@ fn the_horizon_and_ties() {
     let seen: Vec<(String, f64, bool, f64)> = (0..5)
         .map(|i| (cohort.ids().text(i).into_owned(), cohort.time(i), cohort.event(i), cohort.covariates(i)[0]))
         .collect();
-    let expected = [("10", 0.3, true, 1.0), ("20", 10.0, false, 2.0), ("30", 10.0, false, 3.0), ("40", 0.3, true, 4.0), ("50", 9.999, false, 5.0)];
+    let expected = [
+        ("10", 0.3, true, 1.0),
+        ("20", 10.0, false, 2.0),
+        ("30", 10.0, false, 3.0),
+        ("40", 0.3, true, 4.0),
+        ("50", 9.999, false, 5.0),
+    ];
     for (found, want) in seen.iter().zip(expected) {
         assert_eq!((found.0.as_str(), found.1, found.2, found.3), want);
     }

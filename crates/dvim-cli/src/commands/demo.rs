@@ -19,7 +19,9 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
     // A demo may be run again and again; anything else in its place is left alone.
-    let directory = Directory::begin(&args.output, |existing| Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file()))?;
+    let directory = Directory::begin(&args.output, |existing| {
+        Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file())
+    })?;
     let world = simulate(SCENARIO, args.n, false, args.seed);
     let cohort = &world.cohort;
     let options = Options::default();
@@ -30,7 +32,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let n_bytes = directory.size("cohort.csv")?;
     let input = InputRecord { file: "cohort.csv".into(), sha256, n_bytes, n_rows: args.n };
     let flow = Flow { n_rows: args.n, steps: Vec::new() };
-    let origin = Origin { input, roles: RolesRecord::simulated(cohort), flow: &flow, warnings: &[], format: EffectsFormat::Csv };
+    let origin =
+        Origin { input, roles: RolesRecord::simulated(cohort), flow: &flow, warnings: &[], format: EffectsFormat::Csv };
     let summary = write_files(&directory, cohort, &found, origin)?;
     let about = format!(
         "A simulated cohort of {} patients (scenario {} of the paper, seed {}), in which every patient's true effects are known. Times run to a horizon of {}.",
@@ -47,12 +50,20 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let truth = |i: &u32| &world.truth[*i as usize];
     let cure = average(found.units.iter().map(|i| Some(truth(i).cure_effect())));
     let time = average(found.units.iter().map(|i| Some(truth(i).time_effect())));
-    let cure_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| Some((e.cure() - truth(i).cure_effect()).abs())));
-    let time_error = average(found.units.iter().zip(&found.effects).map(|(i, e)| e.time().map(|t| (t - truth(i).time_effect()).abs())));
+    let cure_error =
+        average(found.units.iter().zip(&found.effects).map(|(i, e)| Some((e.cure() - truth(i).cure_effect()).abs())));
+    let time_error = average(
+        found.units.iter().zip(&found.effects).map(|(i, e)| e.time().map(|t| (t - truth(i).time_effect()).abs())),
+    );
     let show = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::signed(scale * v));
     let plain = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| text::short(scale * v));
     words.push_str("\nHere the truth is known\n");
-    let _ = writeln!(words, "  average cure effect {} points, average time effect {}", show(cure.mean, 100.0), show(time.mean, 1.0));
+    let _ = writeln!(
+        words,
+        "  average cure effect {} points, average time effect {}",
+        show(cure.mean, 100.0),
+        show(time.mean, 1.0)
+    );
     let _ = writeln!(
         words,
         "  mean error of a patient's estimate: {} points and {}; the true effects vary by {} and {} (standard deviations)",

@@ -25,7 +25,13 @@ pub struct Analysed {
 
 impl Analysed {
     /// Analyses a table that was read from a file.
-    pub fn new(file: &Path, read: ReadTable, roles: &Roles, options: &Options, progress: &Progress) -> Result<Analysed, Failure> {
+    pub fn new(
+        file: &Path,
+        read: ReadTable,
+        roles: &Roles,
+        options: &Options,
+        progress: &Progress,
+    ) -> Result<Analysed, Failure> {
         let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
         let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, roles)?;
         let n_rows = read.table.n_rows();
@@ -40,7 +46,13 @@ impl Analysed {
 
     /// Where it came from, for its run.
     pub fn origin(&self, format: EffectsFormat) -> Origin<'_> {
-        Origin { input: self.input.clone(), roles: self.roles.clone(), flow: &self.flow, warnings: &self.warnings, format }
+        Origin {
+            input: self.input.clone(),
+            roles: self.roles.clone(),
+            flow: &self.flow,
+            warnings: &self.warnings,
+            format,
+        }
     }
 }
 

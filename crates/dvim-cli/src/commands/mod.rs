@@ -18,8 +18,14 @@ use std::path::Path;
 /// Sets the number of threads for the rest of the process.
 fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
     match args.threads {
-        Some(0) => Err(Failure::Input("error: --threads is 0\n  rule:   at least one thread is needed\n  remedy: leave it out to use all cores".into())),
-        Some(n) => rayon::ThreadPoolBuilder::new().num_threads(n).build_global().map_err(|e| Failure::Other(format!("error: {e}"))),
+        Some(0) => Err(Failure::Input(
+            "error: --threads is 0\n  rule:   at least one thread is needed\n  remedy: leave it out to use all cores"
+                .into(),
+        )),
+        Some(n) => rayon::ThreadPoolBuilder::new()
+            .num_threads(n)
+            .build_global()
+            .map_err(|e| Failure::Other(format!("error: {e}"))),
         None => Ok(()),
     }
 }
@@ -29,7 +35,8 @@ fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Resu
     // A column that is dropped may be an `id` that is none.
     let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
     let text = roles.categorical.clone();
-    let options = ReadOptions { id: roles.id.clone(), default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
+    let options =
+        ReadOptions { id: roles.id.clone(), default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
     Ok(read_table(path, &options)?)
 }
 

@@ -21,7 +21,9 @@ const TOO_FAR: &str = "beyond_max_distance";
 pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     if let Some(d) = args.max_distance.filter(|d| !(*d >= 0.0)) {
-        return Err(Failure::Input(format!("error: --max-distance is {d}\n  rule:   a distance is zero or more\n  remedy: see the diameters in effects.csv for distances that are usual here")));
+        return Err(Failure::Input(format!(
+            "error: --max-distance is {d}\n  rule:   a distance is zero or more\n  remedy: see the diameters in effects.csv for distances that are usual here"
+        )));
     }
     let progress = Progress::new();
     let run = open_run(&args.run)?;
@@ -30,14 +32,21 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     let covariates: Vec<&str> = cohort.schema().iter().map(|c| c.name.as_str()).collect();
     let usual = run.summary.roles.id.clone().unwrap_or_else(|| "id".into());
     let default_id = (!covariates.iter().any(|c| c.eq_ignore_ascii_case(&usual))).then_some(usual);
-    let options = ReadOptions { id: args.id.clone(), default_id, text, threads: args.threads.threads.unwrap_or(0), ..ReadOptions::default() };
+    let options = ReadOptions {
+        id: args.id.clone(),
+        default_id,
+        text,
+        threads: args.threads.threads.unwrap_or(0),
+        ..ReadOptions::default()
+    };
     let table = read_table(&args.table, &options)?.table;
     let ids = ids_of(&table, args.id.as_deref());
     let x = encode_new(cohort.schema(), &table).map_err(Error::Refused)?;
     let n = table.n_rows();
     let found = fit.estimate_under_constraints(cohort, &x, &vec![None; n], &progress)?;
     let is_far = |e: &dvim::effect::Effect| {
-        let farthest = Arm::BOTH.iter().map(|&z| e.arm(z)).fold(0.0, |d: f64, a| d.max(a.cure.diameter).max(a.time.diameter));
+        let farthest =
+            Arm::BOTH.iter().map(|&z| e.arm(z)).fold(0.0, |d: f64, a| d.max(a.cure.diameter).max(a.time.diameter));
         args.max_distance.is_some_and(|most| farthest > most)
     };
     let rows = EffectTable {
@@ -74,7 +83,9 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
         say(&format!("{far} of {n} patients have no estimate: a group reaches beyond --max-distance {d}"));
     }
     if unserved > 0 {
-        say(&format!("{unserved} of {n} patients have no estimate: too few candidates satisfy the constraints of the run"));
+        say(&format!(
+            "{unserved} of {n} patients have no estimate: too few candidates satisfy the constraints of the run"
+        ));
     }
     say(&format!("{n} patients in {:.3} s", progress.seconds()));
     Ok(())

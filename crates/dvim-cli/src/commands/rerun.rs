@@ -13,7 +13,11 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
     let summary = read_summary(&args.summary)?;
-    let place = if args.summary.is_dir() { args.summary.clone() } else { args.summary.parent().unwrap_or(Path::new(".")).to_path_buf() };
+    let place = if args.summary.is_dir() {
+        args.summary.clone()
+    } else {
+        args.summary.parent().unwrap_or(Path::new(".")).to_path_buf()
+    };
     let table = match &args.table {
         Some(table) => table.clone(),
         None => find(&place, &summary)?,
@@ -33,14 +37,19 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     }
     let done = Analysed::new(&table, read, &roles, &options, &progress)?;
     // Without --output the new run is compared and forgotten.
-    let target = args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));
+    let target =
+        args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));
     let directory = begin_run(&target, false)?;
     let again = write_files(&directory, &done.cohort, &done.found, done.origin(EffectsFormat::of(&summary)))?;
     if args.output.is_some() {
         directory.publish()?;
     }
-    let differing: Vec<&str> =
-        summary.files.iter().filter(|(name, digest)| again.files.get(*name) != Some(*digest)).map(|(name, _)| name.as_str()).collect();
+    let differing: Vec<&str> = summary
+        .files
+        .iter()
+        .filter(|(name, digest)| again.files.get(*name) != Some(*digest))
+        .map(|(name, _)| name.as_str())
+        .collect();
     if summary.version != VERSION {
         say(&format!("the run was written by dvim {}, this is dvim {VERSION}", summary.version));
     }
@@ -51,7 +60,11 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
         say(&format!("repeated in {seconds:.2} s"));
         return Ok(());
     }
-    let what = if differing.is_empty() { "the average effects of summary.json differ: it was edited".to_string() } else { format!("{} differ", differing.join(", ")) };
+    let what = if differing.is_empty() {
+        "the average effects of summary.json differ: it was edited".to_string()
+    } else {
+        format!("{} differ", differing.join(", "))
+    };
     print(&format!("not identical: {what}\n"))?;
     Err(Failure::Other("the run could not be reproduced; with -o DIR the new one is kept for comparison".into()))
 }

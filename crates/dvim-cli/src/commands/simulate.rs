@@ -15,7 +15,10 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     }
     for file in [&args.output, &args.truth].into_iter().flatten() {
         if file.exists() && !args.force {
-            let text = format!("error: `{}` exists already\n  rule:   nothing is overwritten unasked\n  remedy: choose another name or add --force", file.display());
+            let text = format!(
+                "error: `{}` exists already\n  rule:   nothing is overwritten unasked\n  remedy: choose another name or add --force",
+                file.display()
+            );
             return Err(Failure::Input(text));
         }
     }

@@ -25,8 +25,8 @@ use optimize::{Ascent, Evaluation, Limits, Objective, Stop, maximize};
 use prepare::Prepared;
 use start::Starts;
 
-pub(crate) use likelihood::truncated_mean;
 use crate::numeric::expit;
+pub(crate) use likelihood::truncated_mean;
 
 /// The units of one arm, as the model sees them.
 #[derive(Clone, Copy, Debug)]
