@@ -1,6 +1,7 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+pub mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod read;

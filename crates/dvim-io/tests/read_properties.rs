@@ -48,7 +48,7 @@ fn cells() -> impl Strategy<Value = (Vec<Cells>, Vec<i64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn what_csv_writes_is_read_back((columns, ids) in cells(), delimiter in prop::sample::select(vec![b',', b'\t', b';']),
@@ -130,7 +130,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_bytes_give_a_table_or_a_refusal_and_always_the_same(bytes in bytes(), block in 1..40usize) {

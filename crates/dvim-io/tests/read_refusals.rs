@@ -258,6 +258,11 @@ fn too_many_levels() {
         refusal(b"x,age\n1,1\n2,2\n3,3\n4,4\n5,5\n6,unknown\n7,7\n"),
         "t.csv: column `age` has more than 5 distinct values and is not of numbers (row 6 holds `unknown`); if it should be numbers, correct what is not; if it identifies the units, name it with --id; if it is not a covariate, leave it out with --drop"
     );
+    let late = refusal(b"x,age\n1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n9,unknown\n7,7\n");
+    assert!(
+        late.contains("`age` has more than 5 distinct values and is not of numbers (row 9 holds `unknown`)"),
+        "{late}"
+    );
     let options = ReadOptions { text: vec!["x".into()], ..Default::default() };
     assert_eq!(
         message(&refusal_with("t.csv", b"x\n1\n2\n3\n4\n5\n6\n7\n", &options)),

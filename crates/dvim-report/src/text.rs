@@ -70,17 +70,9 @@ fn with_se(e: Estimate, scale: f64, decimals: usize) -> String {
     }
 }
 
-/// A count with thin groups of three digits.
+/// A count with thousands separated.
 pub fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, d) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(d);
-    }
-    out
+    crate::plot::count(n as u64)
 }
 
 /// What `check` says.

@@ -227,10 +227,10 @@ impl Fit {
             watch.progress("matching", out.len(), n);
             let placed = metrics.map(|m| m.place(block));
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&placed[m], k)));
-            for q in 0..block.len() / p {
+            out.extend((0..block.len() / p).map(|q| {
                 let arms = [0, 1].map(|z| ArmEstimate { cure: found[z][0][q][0], time: found[z][1][q][0] });
-                out.push(Effect { arms });
-            }
+                Effect { arms }
+            }));
         }
         watch.progress("matching", n, n);
         Ok(out)
@@ -324,6 +324,19 @@ const BLOCK: usize = 65_536;
 
 /// The same under constraints, which are slower.
 const CONSTRAINED_BLOCK: usize = 2_048;
+
+/// Bytes that a run needs at its peak, the table that it is read from included: columns of the
+/// table and the cohort's rows while both exist, then the cohort, the packed arms under both
+/// metrics and the effects. An upper estimate, checked against measurements in docs/benchmarks.md.
+pub fn memory_needed(n_units: usize, n_covariates: usize, train_fraction: f64) -> u64 {
+    let (n, p) = (n_units as f64, n_covariates as f64);
+    let estimated = n * (1.0 - train_fraction);
+    let reading = n * 8.0 * (2.0 * p + 8.0);
+    let cohort = n * 8.0 * (p + 5.0);
+    let packed = estimated * (2.0 * 8.0 * p + 2.0 * 16.0 * p);
+    let effects = estimated * std::mem::size_of::<Effect>() as f64;
+    (64e6 + f64::max(reading, cohort + packed + effects)) as u64
+}
 
 /// One match group.
 #[derive(Clone, Debug, PartialEq)]

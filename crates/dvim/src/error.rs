@@ -281,7 +281,7 @@ pub fn nearest_names<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> 
     let lower = wanted.to_lowercase();
     let mut scored: Vec<(usize, &str)> = names
         .map(|n| (edit_distance(&lower, &n.to_lowercase()), n))
-        .filter(|(d, n)| *d <= 2.max(n.chars().count() / 3))
+        .filter(|(d, _)| *d <= 1.max(lower.chars().count() / 3))
         .collect();
     scored.sort();
     scored.into_iter().take(3).map(|(_, n)| n.to_string()).collect()

@@ -27,7 +27,7 @@
 //! let world = simulate(Scenario::BothOverlap, 2_000, false, 1);
 //! let found = analysis::run(&world.cohort, &Options::default(), &Unwatched)?;
 //! let average = found.average_cure_effect(&world.cohort, None);
-//! assert!(average.mean.is_some_and(|m| m < 0.0), "this treatment cures fewer");
+//! assert!(average.mean.is_some_and(|m| m > 0.0), "this treatment cures more");
 //! # Ok::<(), dvim::error::Error>(())
 //! ```
 //!

@@ -210,6 +210,7 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::approx_constant, reason = "reference values are written as mpmath printed them")]
 mod tests {
     // The values below come from mpmath 1.3 with 60 digits (400 for log1mexp of 1e-300):
     //

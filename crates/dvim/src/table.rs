@@ -164,11 +164,12 @@ impl Table {
     /// A table of these columns. Lengths must agree and names differ: the reader has seen to that.
     pub fn new(columns: Vec<Column>) -> Result<Table, String> {
         let n_rows = columns.first().map_or(0, |c| c.values.len());
-        for (i, c) in columns.iter().enumerate() {
+        let mut seen = std::collections::HashSet::new();
+        for c in &columns {
             if c.values.len() != n_rows {
                 return Err(format!("column `{}` has {} rows, the first column has {n_rows}", c.name, c.values.len()));
             }
-            if columns[..i].iter().any(|d| d.name == c.name) {
+            if !seen.insert(c.name.as_str()) {
                 return Err(format!("two columns are named `{}`", c.name));
             }
         }

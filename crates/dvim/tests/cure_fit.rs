@@ -345,7 +345,8 @@ fn what_cannot_be_fitted_is_an_error() {
 #[test]
 fn every_degenerate_case_is_flagged_and_answered() {
     let mut random = Random(77);
-    let mut cases: Vec<(&str, Arm, fn(&Flag) -> bool)> = vec![
+    type Case = (&'static str, Arm, fn(&Flag) -> bool);
+    let mut cases: Vec<Case> = vec![
         ("one event", small(&[0.5], &[true], &[], 1.0), |f| matches!(f, Flag::NoneCured)),
         ("tied", small(&[0.5, 0.5, 0.5, 1.0], &[true, true, true, false], &[], 1.0), |f| {
             matches!(f, Flag::TimesPredicted)

@@ -1,6 +1,6 @@
 //! The likelihood of the mixture cure model written a second time, plainly, and the data to try it on.
 //! Shared by the other cure tests; shares no code with the engine.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, missing_docs, reason = "a test helper, of which each test file uses a part")]
 
 use dvim::cure::{ArmData, CureModel};
 

@@ -2,6 +2,7 @@
 
 use super::{file_name, read_cohort_table, use_threads};
 use crate::args::CheckArgs;
+use crate::progress::Progress;
 use crate::{Failure, print};
 use dvim::error::{Error, Severity};
 use dvim::overview::Overview;
@@ -10,7 +11,7 @@ use dvim_report::{record::OverviewRecord, text};
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let roles = args.roles.roles();
-    let read = read_cohort_table(&args.table, &roles, args.threads.threads)?;
+    let read = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
     let overview = Overview::of(&read.table, &roles, &args.method.options());
     if args.json {
         let record = OverviewRecord::of(&overview, file_name(&args.table), read.sha256);

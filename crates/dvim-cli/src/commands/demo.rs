@@ -73,9 +73,10 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         plain(time.sd, 1.0)
     );
     let place = args.output.display();
+    let example = found.units.first().map_or(String::new(), |&i| cohort.ids().text(i as usize).into_owned());
     let _ = write!(
         words,
-        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} 17    the patients behind the estimate for patient 17\n"
+        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} {example}    the patients behind the estimate for patient {example}\n"
     );
     print(&words)?;
     say(&format!("done in {:.2} s", progress.seconds()));

@@ -7,6 +7,7 @@ use crate::{Failure, print, say};
 use dvim::analysis::{self, Analysis, Options};
 use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::error::Problem;
+use dvim_io::memory::{available, forecast_shape};
 use dvim_io::read::ReadTable;
 use dvim_io::run::{EffectsFormat, Origin, begin_run, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
@@ -62,7 +63,8 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
     let roles = args.roles.roles();
-    let read = read_cohort_table(&args.table, &roles, args.threads.threads)?;
+    refuse_too_large(args)?;
+    let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
     let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &progress)?;
     let summary = write_run(&args.output, args.force, &done.cohort, &done.found, done.origin(args.format.format()))?;
     for w in &done.warnings {
@@ -71,4 +73,25 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     print(&text::summary(&summary, &done.found, &done.cohort))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())
+}
+
+/// Says at once that a run cannot fit into memory, and what would.
+fn refuse_too_large(args: &FitArgs) -> Result<(), Failure> {
+    let (Some(shape), Some(available)) = (forecast_shape(&args.table), available()) else { return Ok(()) };
+    let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
+    let needed = |n: usize| analysis::memory_needed(n, p.max(1), args.method.train_fraction);
+    if needed(shape.n_rows) <= available {
+        return Ok(());
+    }
+    let fits = (shape.n_rows as f64 * available as f64 / needed(shape.n_rows) as f64) as usize;
+    let giga = |bytes: u64| bytes as f64 / 1e9;
+    Err(Failure::Input(format!(
+        "error: `{}` has about {} rows and {} columns; the run would need {:.1} GB of memory, and {:.1} GB are free\n  rule:   the cohort is held in memory\n  remedy: about {} rows would fit; take fewer covariates with --covariates, a random part of the rows, or a larger machine",
+        args.table.display(),
+        text::grouped(shape.n_rows),
+        shape.n_columns,
+        giga(needed(shape.n_rows)),
+        giga(available),
+        text::grouped(fits)
+    )))
 }

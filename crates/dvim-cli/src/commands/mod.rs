@@ -10,6 +10,7 @@ pub mod simulate;
 
 use crate::Failure;
 use crate::args::ThreadArgs;
+use dvim::analysis::Watch;
 use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, ReadTable, read_table};
 use dvim_io::run::Run;
@@ -30,13 +31,25 @@ fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
     }
 }
 
-/// Reads the columns that the roles need.
-fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>) -> Result<ReadTable, Failure> {
+/// Reads a table; ids without loss.
+fn read_cohort_table(
+    path: &Path,
+    roles: &Roles,
+    threads: Option<usize>,
+    watch: &dyn Watch,
+) -> Result<ReadTable, Failure> {
+    let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len()) as usize;
+    let progress = |done: u64| watch.progress("reading", done as usize, n_bytes);
     // A column that is dropped may be an `id` that is none.
     let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
-    let text = roles.categorical.clone();
-    let options =
-        ReadOptions { id: roles.id.clone(), default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
+    let options = ReadOptions {
+        id: roles.id.clone(),
+        default_id,
+        text: roles.categorical.clone(),
+        progress: Some(&progress),
+        threads: threads.unwrap_or(0),
+        ..ReadOptions::default()
+    };
     Ok(read_table(path, &options)?)
 }
 

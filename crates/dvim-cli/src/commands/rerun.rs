@@ -25,7 +25,7 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     let bad = |what: String| Failure::Input(format!("error: `{}` cannot be repeated: {what}", args.summary.display()));
     let roles = summary.roles.roles(summary.horizon).map_err(bad)?;
     let options = summary.options.options().map_err(bad)?;
-    let read = read_cohort_table(&table, &roles, args.threads.threads)?;
+    let read = read_cohort_table(&table, &roles, args.threads.threads, &progress)?;
     if read.sha256 != summary.input.sha256 {
         return Err(Failure::Input(format!(
             "error: `{}` is not the table of this run: its SHA-256 is {}…, the run was made from {}… (`{}`)\n  rule:   a run is repeated on the same bytes\n  remedy: name the original table, or use `dvim fit` for the new one",

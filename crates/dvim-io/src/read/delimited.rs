@@ -9,7 +9,7 @@ use std::thread;
 use dvim::table::{Column, Table, Values};
 
 use super::blocks::{Blocks, Cut};
-use super::columns::{Chunk, ColumnChunk, Growing};
+use super::columns::{Chunk, ColumnChunk, Growing, Numbers};
 use super::header::{self, Header, Role};
 use super::records::{self, BadRecord, Plan};
 use super::source::{self, Content, Opened};
@@ -27,12 +27,14 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
     let roles =
         header::roles(&header.names, header.unnamed_first, options).map_err(|(name, kind)| refuse(Some(name), kind))?;
     let expected_bytes = if gzip { None } else { size };
-    let pass = run(path, &header, &roles, blocks, options, sizes, expected_bytes)?;
+    let task = Task { path, header: &header, options, sizes, expected_bytes };
+    let pass = run(&task, &roles, blocks, BTreeMap::new())?;
     if pass.n_rows == 0 {
         return Err(refuse(None, ReadErrorKind::OnlyHeader { n_columns: header.names.len() }));
     }
 
     let mut turned = vec![Role::Skip; roles.len()];
+    let mut first_texts = BTreeMap::new();
     let mut columns: Vec<(usize, Option<Values>)> = Vec::with_capacity(pass.columns.len());
     for (i, growing) in pass.columns {
         if let Growing::TurnedToText { row, found } = &growing {
@@ -41,6 +43,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
                 return Err(ReadError { row: Some(*row), ..refuse(Some(header.names[i].clone()), kind) });
             }
             turned[i] = Role::Text;
+            first_texts.insert(i, (*row, found.clone()));
         }
         columns.push((i, growing.finish()));
     }
@@ -49,7 +52,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
         if again.names != header.names || again.delimiter != header.delimiter {
             return Err(refuse(None, ReadErrorKind::Changed));
         }
-        let second = run(path, &again, &turned, blocks, options, sizes, expected_bytes)?;
+        let second = run(&Task { header: &again, ..task }, &turned, blocks, first_texts)?;
         if second.sha256 != pass.sha256 {
             return Err(refuse(None, ReadErrorKind::Changed));
         }
@@ -179,16 +182,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads all rows into columns of these roles.
+/// What one way through a file needs to know.
+struct Task<'a> {
+    path: &'a Path,
+    header: &'a Header,
+    options: &'a ReadOptions<'a>,
+    sizes: &'a Sizes,
+    expected_bytes: Option<u64>,
+}
+
+/// Reads all rows into columns of these roles. `first_texts` has, for columns that are known not to be of numbers, the
+/// row and the value that say so.
 fn run(
-    path: &Path,
-    header: &Header,
+    task: &Task,
     roles: &[Role],
     blocks: Blocks,
-    options: &ReadOptions,
-    sizes: &Sizes,
-    expected_bytes: Option<u64>,
+    mut first_texts: BTreeMap<usize, (u64, String)>,
 ) -> Result<Pass, ReadError> {
+    let &Task { path, header, options, sizes, expected_bytes } = task;
     let kept: Vec<usize> = (0..roles.len()).filter(|&i| roles[i] != Role::Skip).collect();
     let mut fields = vec![None; roles.len()];
     for (k, &i) in kept.iter().enumerate() {
@@ -227,10 +238,15 @@ fn run(
     if let Some((number, result)) = first {
         let mut parsed = result.and_then(|cut| shared.parse(&buffer, cut));
         if let Ok(chunk) = &parsed {
-            let is_text = |c: &ColumnChunk| matches!(c, ColumnChunk::Number(numbers) if numbers.text.is_some());
-            let found: Vec<usize> = (0..chunk.columns.len()).filter(|&k| is_text(&chunk.columns[k])).collect();
-            if !found.is_empty() {
-                found.iter().for_each(|&k| shared.roles[k] = Role::Text);
+            let mut found = false;
+            for (k, column) in chunk.columns.iter().enumerate() {
+                if let ColumnChunk::Number(Numbers { text: Some((row, text)), .. }) = column {
+                    shared.roles[k] = Role::Text;
+                    first_texts.insert(kept[k], (u64::from(*row) + 1, text.clone()));
+                    found = true;
+                }
+            }
+            if found {
                 parsed = shared.parse(&buffer, Cut::default());
             }
         }
@@ -258,7 +274,13 @@ fn run(
     }
 
     let sink = shared.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if let Some(Refused { row, line, column, kind }) = sink.refused {
+    if let Some(Refused { row, line, column, mut kind }) = sink.refused {
+        // The levels may have become too many before the value that is not a number.
+        if let ReadErrorKind::TooManyLevels { first_text, .. } = &mut kind
+            && let Some(first) = column.and_then(|k| first_texts.remove(&kept[k]))
+        {
+            *first_text = Some(Box::new(first));
+        }
         let column = column.map(|k| header.names[kept[k]].clone());
         return Err(ReadError { path: path.to_path_buf(), row, line, column, kind });
     }

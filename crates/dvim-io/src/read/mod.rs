@@ -15,7 +15,8 @@
 //!   levels are what was written (`01` stays `01`). The whole file decides, not its first rows.
 //! - *An unnamed first column* is the row names that R and pandas write: it is left out, unless it is asked for as
 //!   [`ROW_NAMES`]. Any other unnamed column is refused.
-//! - *Compressed*: gzip is read as it is. The digest is of the bytes of the file.
+//! - *Compressed*: gzip is read as it is; zstd is refused. The digest is of the bytes of the file.
+//! - *Parquet* with the feature `parquet`: see its module for the types.
 //!
 //! Not here: what a column means. Whether a time may be infinite or an event may be `2` is the cohort's business.
 

@@ -37,12 +37,19 @@ fn damaged(error: ParquetError) -> Failure {
     (None, ReadErrorKind::Io { reason: error.to_string() })
 }
 
+/// The parquet crate asserts, here and there, what a damaged file does not keep: that too is a refusal.
+fn guarded<T>(read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // What a panic may leave half done is dropped with the error, or is a file handle without a position of its own.
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read))
+        .unwrap_or_else(|_| Err((None, ReadErrorKind::Io { reason: "the Parquet data is damaged".to_string() })))
+}
+
 /// Reads a Parquet file.
 pub(super) fn read(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<ReadTable, ReadError> {
     let refuse = |column, (row, kind): Failure| ReadError { path: path.to_path_buf(), row, line: None, column, kind };
     let open = || -> Result<SerializedFileReader<File>, Failure> {
         let file = File::open(path).map_err(|e| (None, ReadErrorKind::Io { reason: e.to_string() }))?;
-        SerializedFileReader::new(file).map_err(damaged)
+        guarded(|| SerializedFileReader::new(file).map_err(damaged))
     };
     let reader = open().map_err(|failure| refuse(None, failure))?;
     let metadata = reader.metadata().file_metadata();
@@ -89,7 +96,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<
             let k = next.fetch_add(1, Relaxed);
             let Some(&(i, leaf)) = kept.get(k) else { return };
             let values = match &reader {
-                Ok(reader) => read_column(reader, leaf, roles[i], sizes),
+                Ok(reader) => guarded(|| read_column(reader, leaf, roles[i], sizes)),
                 Err(failure) => Err(failure.clone()),
             };
             done.lock().expect("no thread panics with it")[k] = Some(values);
@@ -113,6 +120,10 @@ pub(super) fn read(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<
         columns.push(Column { name: names[i].clone(), values });
     }
     let table = Table::new(columns).map_err(|reason| refuse(None, (None, ReadErrorKind::Io { reason })))?;
+    if !kept.is_empty() && table.n_rows() as i64 != metadata.num_rows() {
+        let reason = format!("{} rows where the footer says {}", table.n_rows(), metadata.num_rows());
+        return Err(refuse(None, (None, ReadErrorKind::Io { reason })));
+    }
     Ok(ReadTable { table, sha256, n_bytes, format: Format::Parquet, names, unnamed_first })
 }
 

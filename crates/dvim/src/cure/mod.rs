@@ -64,7 +64,7 @@ pub struct FitOptions {
     /// Steps of one climb. 100: good data need 4 to 8, hard ones 30; more means that the climb follows a ridge to infinity.
     pub iteration_limit: usize,
     /// Longest change of one parameter in one step, internal scale. 3: far beyond any quadratic model's reach,
-    /// so it only stops nonsense.
+    /// so it only stops nonsense. It doubles along a slope that stays straight.
     pub longest_step: f64,
     /// Largest cure coefficient or intercept, internal scale, in which a maximum is believed.
     /// 50: beyond 40 a probability is 0 or 1 in double precision.
@@ -147,6 +147,8 @@ pub enum FitError {
         /// Position in its slice.
         position: usize,
     },
+    /// The likelihood is not a finite number at any starting point, under any penalty. No such data are known.
+    NoFiniteStart,
     /// An option that cannot be used: negative or not a number.
     Option {
         /// Its name.
@@ -167,6 +169,7 @@ impl fmt::Display for FitError {
             FitError::NotFinite { what, position } => {
                 write!(f, "`{what}` is not a finite number at position {position}")
             }
+            FitError::NoFiniteStart => write!(f, "the likelihood is not a finite number at any starting point"),
             FitError::Option { name } => write!(f, "the option `{name}` is negative or not a number"),
         }
     }
@@ -440,7 +443,7 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
     let arm = Prepared::new(data, options)?;
     let latency = LogNormal { u_horizon: arm.u_horizon };
     let likelihood = Likelihood::new(latency, &arm.seen, &arm.u, &arm.design, arm.width());
-    let starts = Starts::new(&arm, options);
+    let starts = Starts::new(&arm);
     let mut flags = arm.flags.clone();
     let mut search = Search { arm: &arm, likelihood: &likelihood, starts: &starts, options, evaluations: 0 };
 
@@ -481,8 +484,7 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
     let evaluations = search.evaluations;
     let converged = best.is_some();
     let Some((climb, ridges)) = best.or(last) else {
-        // Every start gave a value that is not finite, under every penalty: no such data are known.
-        return Err(FitError::NoEvent { n_units: arm.n_units() });
+        return Err(FitError::NoFiniteStart);
     };
     Ok(report(&arm, &likelihood, climb, &ridges, converged, evaluations, flags))
 }
@@ -584,11 +586,12 @@ impl Search<'_> {
         let limits = self.limits();
         let tolerance = |value: f64| self.options.value_tolerance * (1.0 + 1e-3 * value.abs());
         let mut found = Found { best: None, higher_at_infinity: false, several: false, last: None };
-        for (i, start) in self.starts.points.iter().enumerate() {
+        for i in 0..Starts::COUNT {
             // In large samples a second start is a second chance, not a search.
             if !all && (found.best.is_some() || i == 2) {
                 break;
             }
+            let start = self.starts.point(i, self.arm, self.options);
             let ascent = maximize(&objective, start, &limits);
             self.evaluations += ascent.evaluations;
             if ascent.stop == Stop::NotFinite {
@@ -629,6 +632,7 @@ impl Search<'_> {
             decrement: options.gradient_tolerance,
             iterations: options.iteration_limit,
             step: options.longest_step,
+            curvature: options.smallest_information,
             bounds,
         }
     }
@@ -662,8 +666,14 @@ impl Prepared {
             (2 * d, 2 * d + 1, last),
         ];
         let eigen = SymmetricEigen::new(-&ascent.at.hessian);
-        let is_flat = |&k: &usize| eigen.eigenvalues[k] <= options.smallest_information;
-        let flat: Vec<usize> = (0..=2 * d).filter(is_flat).collect();
+        // A climb ends where the first direction is flat; others that run away are then still on their way.
+        let flattening = libm::sqrt(options.smallest_information);
+        let is_flat = |&k: &usize| eigen.eigenvalues[k] <= flattening;
+        let mut flat: Vec<usize> = (0..=2 * d).filter(is_flat).collect();
+        if flat.is_empty() && !matches!(ascent.stop, Stop::LeftBounds(_)) {
+            // Out of iterations on the way: the flattest direction is the one it was following.
+            flat.push(eigen.eigenvalues.imin());
+        }
         let mut flags = Vec::new();
         for (from, to, flag) in parts {
             let left = matches!(ascent.stop, Stop::LeftBounds(j) if (from..to).contains(&j));
@@ -698,30 +708,33 @@ fn report(
     let d = arm.width();
     let p = arm.center.len();
     let theta = &ascent.theta;
-    // Internal parameters are mapped by one linear map, which also maps their covariance.
+    // One sparse linear map takes the internal parameters, and their covariance, to the caller's: for each parameter
+    // the internal ones it is made of, with their weights. A held coefficient is made of none.
     let n_out = 2 * p + 3;
-    let mut map = DMatrix::<f64>::zeros(n_out, 2 * d + 1);
+    let mut map: Vec<Vec<(usize, f64)>> = vec![Vec::new(); n_out];
     for (part, scale) in [(0, 1.0), (1, arm.log_scale)] {
         let (row, column) = (part * (p + 1), part * d);
-        map[(row, column)] = scale;
+        map[row].push((column, scale));
         for (k, &j) in arm.kept.iter().enumerate() {
-            map[(row + 1 + j, column + 1 + k)] = scale / arm.scale[j];
-            map[(row, column + 1 + k)] = -scale * (arm.center[j] / arm.scale[j]);
+            map[row + 1 + j].push((column + 1 + k, scale / arm.scale[j]));
+            map[row].push((column + 1 + k, -scale * (arm.center[j] / arm.scale[j])));
         }
     }
-    map[(n_out - 1, 2 * d)] = 1.0;
-    let mut parameters = &map * nalgebra::DVector::from_column_slice(theta);
+    map[n_out - 1].push((2 * d, 1.0));
+    let combine =
+        |terms: &[(usize, f64)], of: &dyn Fn(usize) -> f64| terms.iter().map(|&(k, w)| w * of(k)).sum::<f64>();
+    let mut parameters: Vec<f64> = map.iter().map(|terms| combine(terms, &|k| theta[k])).collect();
     parameters[p + 1] += arm.log_center;
     parameters[n_out - 1] += libm::log(arm.log_scale);
-    let covariance = if converged {
-        optimize::factor(&ascent.at.hessian, 0.0).map(|cholesky| &map * cholesky.inverse() * map.transpose())
-    } else {
-        None
-    };
+    let covariance = if converged { optimize::factor(&ascent.at.hessian, 0.0) } else { None }.map(|cholesky| {
+        let inverse = cholesky.inverse();
+        let half = DMatrix::from_fn(2 * d + 1, n_out, |k, j| combine(&map[j], &|l| inverse[(k, l)]));
+        DMatrix::from_fn(n_out, n_out, |i, j| combine(&map[i], &|k| half[(k, j)]))
+    });
     let se = |j: usize| covariance.as_ref().map(|c| libm::sqrt(c[(j, j)].max(0.0)));
     let part = |row: usize| Part {
         intercept: parameters[row],
-        coefficients: parameters.as_slice()[row + 1..row + 1 + p].to_vec(),
+        coefficients: parameters[row + 1..row + 1 + p].to_vec(),
         intercept_se: se(row),
         standard_errors: covariance.as_ref().and_then(|_| (row + 1..row + 1 + p).map(se).collect()),
     };
@@ -737,15 +750,15 @@ fn report(
     let stop_reason = match ascent.stop {
         _ if converged && penalised => StopReason::PenalisedMaximum,
         _ if converged => StopReason::Maximum,
-        Stop::LeftBounds(_) | Stop::Maximum => StopReason::Diverged,
+        Stop::LeftBounds(_) | Stop::Flat | Stop::Maximum => StopReason::Diverged,
         Stop::Stalled | Stop::NotFinite => StopReason::Stalled,
         Stop::IterationLimit => StopReason::IterationLimit,
     };
     CureModel {
         log_sigma: parameters[n_out - 1],
         log_sigma_se: se(n_out - 1),
-        // nalgebra is column-major, but a covariance is symmetric.
-        covariance: covariance.map(|c| c.as_slice().to_vec()),
+        // nalgebra is column-major; a covariance is symmetric but for rounding.
+        covariance: covariance.map(|c| c.transpose().as_slice().to_vec()),
         log_likelihood: internal + arm.log_jacobian,
         horizon: arm.horizon,
         n_units: arm.n_units(),
@@ -759,7 +772,7 @@ fn report(
             evaluations,
             gradient_norm: ascent.decrement,
             smallest_eigenvalue,
-            penalty: penalised.then(|| Penalty {
+            penalty: penalised.then_some(Penalty {
                 cure_ridge: ridges.cure_ridge,
                 latency_ridge: ridges.latency_ridge,
                 remedy: ridges.remedy,

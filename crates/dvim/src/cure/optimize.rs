@@ -42,8 +42,11 @@ pub(super) struct Limits {
     pub(super) decrement: f64,
     /// Most iterations.
     pub(super) iterations: usize,
-    /// Longest change of one argument in a step.
+    /// Longest change of one argument in a step, at first: it doubles after a step that was cut and kept its promise.
     pub(super) step: f64,
+    /// Smallest curvature of a maximum, as an eigenvalue of `-∇²f`: a climb that has all but stopped where the function is
+    /// flatter than this is on its way to infinity.
+    pub(super) curvature: f64,
     /// The region in which a maximum is believed: lower and upper bound of each argument.
     pub(super) bounds: Vec<(f64, f64)>,
 }
@@ -55,6 +58,8 @@ pub(super) enum Stop {
     Maximum,
     /// An argument left the region in which a maximum is believed.
     LeftBounds(usize),
+    /// Nearly level ground: the gradient nearly vanishes, but so does the curvature in some direction.
+    Flat,
     /// No step increases the value although the gradient does not vanish: a limit of floating point arithmetic.
     Stalled,
     /// Out of iterations.
@@ -99,6 +104,7 @@ pub(super) fn maximize<F: Objective>(f: &F, start: &[f64], limits: &Limits) -> A
     let mut trial = Evaluation::new(n);
     let mut trial_theta = theta.clone();
     let mut damping = 0.0;
+    let mut longest_step = limits.step;
     let stop = loop {
         if let Some(j) = (0..n).find(|&j| !(limits.bounds[j].0..=limits.bounds[j].1).contains(&theta[j])) {
             break Stop::LeftBounds(j);
@@ -107,6 +113,12 @@ pub(super) fn maximize<F: Objective>(f: &F, start: &[f64], limits: &Limits) -> A
         decrement = undamped.as_ref().map_or(f64::INFINITY, |c| newton_decrement(c, &at.gradient));
         if decrement <= limits.decrement {
             break Stop::Maximum;
+        }
+        // Where the end runs away exponentially, decrement² and curvature fall together: half the digits show it.
+        if decrement <= libm::sqrt(limits.curvature)
+            && undamped.as_ref().is_some_and(|c| curvature_below(c, limits.curvature))
+        {
+            break Stop::Flat;
         }
         if iterations == limits.iterations {
             break Stop::IterationLimit;
@@ -137,8 +149,9 @@ pub(super) fn maximize<F: Objective>(f: &F, start: &[f64], limits: &Limits) -> A
                 damping = (damping * DAMPING_FACTOR).max(FIRST_DAMPING * curvature);
                 continue;
             }
-            if longest > limits.step {
-                step *= limits.step / longest;
+            let cut = longest > longest_step;
+            if cut {
+                step *= longest_step / longest;
             }
             let promised = at.gradient.dot(&step) + 0.5 * step.dot(&(&at.hessian * &step));
             (0..n).for_each(|j| trial_theta[j] = theta[j] + step[j]);
@@ -161,9 +174,13 @@ pub(super) fn maximize<F: Objective>(f: &F, start: &[f64], limits: &Limits) -> A
                     ratio if ratio < 0.25 => (damping * DAMPING_FACTOR).max(FIRST_DAMPING * curvature),
                     _ => damping,
                 };
+                if cut && gained > 0.75 * promised {
+                    longest_step *= 2.0;
+                }
                 accepted = true;
                 break;
             }
+            longest_step = limits.step;
             damping = (damping * DAMPING_FACTOR).max(FIRST_DAMPING * curvature);
         }
         if !accepted {
@@ -188,6 +205,24 @@ pub(super) fn factor(hessian: &DMatrix<f64>, damping: f64) -> Option<Cholesky<f6
 pub(super) fn newton_decrement(cholesky: &Cholesky<f64, Dyn>, gradient: &DVector<f64>) -> f64 {
     let square = gradient.dot(&cholesky.solve(gradient));
     if square >= 0.0 { libm::sqrt(square) } else { f64::INFINITY }
+}
+
+/// Whether `-∇²f` surely has an eigenvalue below `bound`: a few steps of inverse iteration end in a Rayleigh quotient,
+/// which is never below the smallest eigenvalue.
+fn curvature_below(cholesky: &Cholesky<f64, Dyn>, bound: f64) -> bool {
+    let n = cholesky.l_dirty().nrows();
+    let mut x = DVector::from_fn(n, |j, _| if j % 2 == 0 { 1.0 } else { -0.7 });
+    for _ in 0..4 {
+        let norm = x.norm();
+        x /= norm;
+        let y = cholesky.solve(&x);
+        // y'(-∇²f)y / y'y with (-∇²f) y = x.
+        if y.dot(&x) < bound * y.norm_squared() {
+            return true;
+        }
+        x = y;
+    }
+    false
 }
 
 /// A step up from a saddle, along the direction of most positive curvature, either way; false where none was found.
@@ -235,7 +270,7 @@ mod tests {
     }
 
     fn limits() -> Limits {
-        Limits { decrement: 1e-9, iterations: 200, step: 3.0, bounds: vec![(-1e3, 1e3); 2] }
+        Limits { decrement: 1e-9, iterations: 200, step: 3.0, curvature: 1e-8, bounds: vec![(-1e3, 1e3); 2] }
     }
 
     fn set(out: &mut Evaluation, value: f64, gradient: [f64; 2], hessian: [f64; 4]) {

@@ -1,5 +1,7 @@
 //! Where to start: deterministic points that differ in what they take late censored units for.
 
+use std::cell::OnceCell;
+
 use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::likelihood::{Likelihood, LogNormal, Seen, cross_product};
@@ -7,15 +9,16 @@ use super::optimize::{Limits, maximize};
 use super::prepare::{Prepared, events_only};
 use super::{FitOptions, Penalised, Ridges};
 
-/// Starting points, the most promising first.
+/// Starting points. The first nearly always leads to the maximum, so the others are made only when asked for.
 pub(super) struct Starts {
-    pub(super) points: Vec<Vec<f64>>,
+    first: Vec<f64>,
+    others: OnceCell<[Vec<f64>; 3]>,
     /// Logit of the Kaplan–Meier curve at its end, kept away from zero and one by half a unit.
     pub(super) cure_logit: f64,
 }
 
 impl Starts {
-    pub(super) fn new(arm: &Prepared, options: &FitOptions) -> Starts {
+    pub(super) fn new(arm: &Prepared) -> Starts {
         let (n, d) = (arm.n_units(), arm.width());
         let curve = kaplan_meier(arm);
         let end = curve.iter().copied().fold(1.0, f64::min);
@@ -48,14 +51,24 @@ impl Starts {
         let factor = if reach > 4.0 { 4.0 / reach } else { 1.0 };
         cure.iter_mut().for_each(|b| *b *= factor / spread);
         cure[0] = cure_logit.clamp(-3.0, 3.0);
-        let point = |cure: &[f64], latency: &[f64], shift: (f64, f64, f64)| {
-            let mut theta = [cure, latency, &[log_sigma + shift.2]].concat();
-            theta[0] += shift.0;
-            theta[d] += shift.1;
-            theta
-        };
-        let first = point(&cure, &latency, (0.0, 0.0, 0.0));
+        let first = [&cure[..], &latency[..], &[log_sigma]].concat();
+        Starts { first, others: OnceCell::new(), cure_logit }
+    }
 
+    /// How many there are.
+    pub(super) const COUNT: usize = 4;
+
+    /// Start `i`, the most promising first.
+    pub(super) fn point(&self, i: usize, arm: &Prepared, options: &FitOptions) -> &[f64] {
+        match i {
+            0 => &self.first,
+            _ => &self.others.get_or_init(|| self.make_others(arm, options))[i - 1],
+        }
+    }
+
+    fn make_others(&self, arm: &Prepared, options: &FitOptions) -> [Vec<f64>; 3] {
+        let (n, d) = (arm.n_units(), arm.width());
+        let cure_logit = self.cure_logit;
         // No covariates at all: the best of a few climbs in three parameters, where the remedy guarantees a maximum.
         let ones = vec![1.0; n];
         let likelihood = Likelihood::new(LogNormal { u_horizon: arm.u_horizon }, &arm.seen, &arm.u, &ones, 1);
@@ -65,6 +78,7 @@ impl Starts {
             decrement: options.gradient_tolerance,
             iterations: options.iteration_limit,
             step: options.longest_step,
+            curvature: options.smallest_information,
             bounds: vec![(-1e3, 1e3); 3],
         };
         let common = [(cure_logit, 0.0, 0.0), (cure_logit - 2.0, 1.0, 0.5), (cure_logit + 1.0, -0.5, -0.5)]
@@ -76,12 +90,16 @@ impl Starts {
         let mut second = vec![0.0; 2 * d + 1];
         (second[0], second[d], second[2 * d]) = (common[0], common[1], common[2]);
 
-        // Nobody lost late would have had the event; most of them would.
+        // Of those lost, all would have stayed event-free; or most would have had a late event.
+        let half = 0.5 / (n as f64 + 1.0);
         let censored = 1.0 - arm.n_events as f64 / n as f64;
-        let odds = libm::log((censored + half) / (1.0 - censored + half));
-        let third = point(&cure, &latency, (odds - cure[0], 0.0, 0.0));
-        let fourth = point(&cure, &latency, (-2.0, 1.0, 0.5));
-        Starts { points: vec![first, second, third, fourth], cure_logit }
+        let mut third = self.first.clone();
+        third[0] = libm::log((censored + half) / (1.0 - censored + half));
+        let mut fourth = self.first.clone();
+        for (j, shift) in [(0, -2.0), (d, 1.0), (2 * d, 0.5)] {
+            fourth[j] += shift;
+        }
+        [second, third, fourth]
     }
 }
 

@@ -19,6 +19,8 @@
 //! Points beyond the bound are not in the answer, however ties fall.
 
 use super::Points;
+use super::tree::CHUNK;
+use rayon::prelude::*;
 
 /// The map from match space to the `f32` space of the first pass, and the error that it makes.
 pub(super) struct Margin {
@@ -42,29 +44,46 @@ impl Margin {
     pub(super) fn of(reference: &Points) -> Margin {
         let p = reference.dim;
         let n = reference.len();
-        let mut low = vec![f64::INFINITY; p];
-        let mut high = vec![f64::NEG_INFINITY; p];
-        for row in reference.coords.chunks_exact(p) {
-            for a in 0..p {
-                low[a] = low[a].min(row[a]);
-                high[a] = high[a].max(row[a]);
-            }
-        }
+        let rows = || reference.coords.par_chunks(p * CHUNK).map(|rows| rows.chunks_exact(p));
+        let (low, high) = rows()
+            .map(|rows| {
+                let mut ends = (vec![f64::INFINITY; p], vec![f64::NEG_INFINITY; p]);
+                for row in rows {
+                    for ((low, high), &x) in ends.0.iter_mut().zip(&mut ends.1).zip(row) {
+                        *low = low.min(x);
+                        *high = high.max(x);
+                    }
+                }
+                ends
+            })
+            .reduce(
+                || (vec![f64::INFINITY; p], vec![f64::NEG_INFINITY; p]),
+                |x, y| (each(&x.0, &y.0, f64::min), each(&x.1, &y.1, f64::max)),
+            );
         let centre: Vec<f64> = low.iter().zip(&high).map(|(l, h)| 0.5 * l + 0.5 * h).collect();
         let reach = low.iter().zip(&high).map(|(l, h)| 0.5 * h - 0.5 * l).fold(0.0, f64::max);
         // A power of two, exactly: the exponent bits of 1/reach, kept away from both ends.
         let exponent = if reach > 0.0 { -reach.log2().floor() } else { 0.0 };
         let scale = 2.0_f64.powi(exponent.clamp(-1000.0, 1000.0) as i32);
-        let mut variance: Vec<(f64, u32)> = Vec::with_capacity(p);
-        for (a, &c) in centre.iter().enumerate() {
-            let (mut sum, mut square) = (0.0, 0.0);
-            for row in reference.coords.chunks_exact(p) {
-                let x = (row[a] - c) * scale;
-                sum += x;
-                square += x * x;
-            }
-            variance.push(((square - sum * sum / n as f64).max(0.0), a as u32));
-        }
+        // Sums by chunk, added in order, so that the order of the axes does not depend on threads.
+        let sums: Vec<(Vec<f64>, Vec<f64>)> = rows()
+            .map(|rows| {
+                let mut sums = (vec![0.0; p], vec![0.0; p]);
+                for row in rows {
+                    for a in 0..p {
+                        let x = (row[a] - centre[a]) * scale;
+                        sums.0[a] += x;
+                        sums.1[a] += x * x;
+                    }
+                }
+                sums
+            })
+            .collect();
+        let zero = (vec![0.0; p], vec![0.0; p]);
+        let (sum, square) =
+            sums.iter().fold(zero, |x, y| (each(&x.0, &y.0, |a, b| a + b), each(&x.1, &y.1, |a, b| a + b)));
+        let mut variance: Vec<(f64, u32)> =
+            (0..p).map(|a| ((square[a] - sum[a] * sum[a] / n as f64).max(0.0), a as u32)).collect();
         variance.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         let axes = variance.into_iter().map(|(_, a)| a).collect();
         let dim = p as f64;
@@ -79,11 +98,12 @@ impl Margin {
             v: dim * 2.0_f64.powi(-148),
             u: (dim * tiny * scale) * scale,
         };
-        let mut image = vec![0.0; p];
-        for row in reference.coords.chunks_exact(p) {
-            let r = margin.image(row, &mut image).unwrap_or(f64::INFINITY);
-            margin.residual = margin.residual.max(r);
-        }
+        margin.residual = rows()
+            .map(|rows| {
+                let mut image = vec![0.0; p];
+                rows.map(|row| margin.image(row, &mut image).unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
+            })
+            .reduce(|| 0.0, f64::max);
         margin
     }
 
@@ -133,4 +153,8 @@ impl Margin {
         // Also for NaN (0·∞ or ∞·0): no limit. Absent points are at +∞, beyond f32::MAX.
         if limit < f64::from(f32::MAX) { (limit as f32).next_up() } else { f32::MAX }
     }
+}
+
+fn each(x: &[f64], y: &[f64], f: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+    x.iter().zip(y).map(|(&x, &y)| f(x, y)).collect()
 }

@@ -82,7 +82,7 @@ enum Way {
 
 /// What a thread needs besides the index.
 enum Scratch {
-    Sweep { point: Vec<f64>, ranked: select::Ranked },
+    Sweep(sweep::Scratch),
     Tree(tree::Walk),
 }
 
@@ -144,14 +144,10 @@ impl Index {
             || self.scratch(k),
             |scratch, (members, rows)| {
                 let mut rows = rows.iter_mut();
-                self.search(queries, k, members, scratch, |_, ranked| {
+                self.search(queries, k, members, scratch, |_, positions, distances| {
                     let row = rows.next().expect("a row for each query");
-                    for ((index, squared_distance), &(bits, position, _)) in
-                        row.index.iter_mut().zip(row.squared_distance.iter_mut()).zip(ranked)
-                    {
-                        *index = position;
-                        *squared_distance = f64::from_bits(bits);
-                    }
+                    row.index.copy_from_slice(positions);
+                    row.squared_distance.copy_from_slice(distances);
                 });
             },
         );
@@ -169,14 +165,10 @@ impl Index {
         visit: impl Fn(&mut S, usize, &[u32], &[f64]) + Sync + Send,
     ) {
         self.order(queries, k).par_chunks(tree::GROUP).for_each_init(
-            || (self.scratch(k), start(), Vec::with_capacity(k), Vec::with_capacity(k)),
-            |(scratch, state, positions, squared_distances), members| {
-                self.search(queries, k, members, scratch, |query, ranked| {
-                    positions.clear();
-                    positions.extend(ranked.iter().map(|&(_, position, _)| position));
-                    squared_distances.clear();
-                    squared_distances.extend(ranked.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
-                    visit(state, query, positions, squared_distances);
+            || (self.scratch(k), start()),
+            |(scratch, state), members| {
+                self.search(queries, k, members, scratch, |query, positions, distances| {
+                    visit(state, query, positions, distances);
                 });
             },
         );
@@ -197,16 +189,11 @@ impl Index {
             order.iter().map(|&(_, query)| places[query as usize].take().expect("each query once")).collect();
         drop(places);
         order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
-            || (self.scratch(k), start(), Vec::with_capacity(k), Vec::with_capacity(k)),
-            |(scratch, state, positions, squared_distances), (members, places)| {
+            || (self.scratch(k), start()),
+            |(scratch, state), (members, places)| {
                 let mut places = places.iter_mut();
-                self.search(queries, k, members, scratch, |query, ranked| {
-                    positions.clear();
-                    positions.extend(ranked.iter().map(|&(_, position, _)| position));
-                    squared_distances.clear();
-                    squared_distances.extend(ranked.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
-                    **places.next().expect("a place for each query") =
-                        Some(visit(state, query, positions, squared_distances));
+                self.search(queries, k, members, scratch, |query, positions, distances| {
+                    **places.next().expect("a place for each query") = Some(visit(state, query, positions, distances));
                 });
             },
         );
@@ -242,7 +229,7 @@ impl Index {
 
     fn scratch(&self, k: usize) -> Scratch {
         match &self.way {
-            Way::Nothing | Way::Sweep(_) => Scratch::Sweep { point: Vec::new(), ranked: Vec::new() },
+            Way::Nothing | Way::Sweep(_) => Scratch::Sweep(sweep::Scratch::default()),
             Way::Tree(tree) => Scratch::Tree(tree::Walk::new(tree, k)),
         }
     }
@@ -254,18 +241,18 @@ impl Index {
         k: usize,
         members: &[(u32, u32)],
         scratch: &mut Scratch,
-        mut answer: impl FnMut(usize, &select::Ranked),
+        mut answer: impl FnMut(usize, &[u32], &[f64]),
     ) {
         match (&self.way, scratch) {
             _ if k == 0 => {
                 for &(_, query) in members {
-                    answer(query as usize, &Vec::new());
+                    answer(query as usize, &[], &[]);
                 }
             }
-            (Way::Sweep(sweep), Scratch::Sweep { point, ranked }) => {
+            (Way::Sweep(sweep), Scratch::Sweep(scratch)) => {
                 for &(_, query) in members {
-                    sweep.search(queries.point(query as usize), k, point, ranked);
-                    answer(query as usize, ranked);
+                    sweep.search(queries.point(query as usize), k, scratch);
+                    answer(query as usize, &scratch.positions, &scratch.distances);
                 }
             }
             (Way::Tree(tree), Scratch::Tree(walk)) => tree.search(queries, members, walk, answer),

@@ -3,7 +3,7 @@
 
 use super::margin::Margin;
 use super::scan::squared_distance;
-use super::simd::{Instructions, LANES};
+use super::simd::{Instructions, LANES, Lanes};
 
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
 const BURST: usize = LANES * (LANES + 1);
@@ -30,9 +30,112 @@ pub(super) struct Candidates {
     error: f64,
 }
 
-/// What the exact ranking works on: (bits of the squared distance, position, place in the list).
-/// Squared distances are not negative, so their bits order as they do.
-pub(super) type Ranked = Vec<(u64, u32, u32)>;
+/// The answer to one query, and what the exact ranking works on.
+#[derive(Default)]
+pub(super) struct Ranking {
+    /// The K nearest: positions in the reference set and squared distances, ascending.
+    pub(super) positions: Vec<u32>,
+    pub(super) distances: Vec<f64>,
+    /// (bits of the squared distance, position, place in the list). Squared distances are not negative, so
+    /// their bits order as they do.
+    entries: Vec<(u64, u32, u32)>,
+    /// Scratch of the two sorts.
+    keys: Vec<i64>,
+    ranks: Vec<i64>,
+    starts: Vec<u32>,
+    sorted: Vec<(u64, u32, u32)>,
+}
+
+/// Up to so many are sorted by counting for each how many are smaller: n² comparisons, but without a branch
+/// and eight at a time.
+const COUNTED: usize = 160;
+
+impl Ranking {
+    /// The `k` first by (squared distance, position) of the points in `slots`.
+    pub(super) fn sort(&mut self, with: Instructions, slots: &[u32], k: usize, query: &[f64], rows: &Rows<'_>) {
+        let n = slots.len();
+        exact(with, slots, query, rows, &mut self.distances);
+        if n <= COUNTED {
+            self.keys.clear();
+            self.keys.extend(self.distances.iter().map(|d| d.to_bits() as i64));
+            self.keys.resize(n.next_multiple_of(8), i64::MAX);
+            self.ranks.resize(self.keys.len(), 0);
+            with.ranks(&self.keys, &mut self.ranks[..self.keys.len()]);
+            // Without ties the ranks are 0, 1, …, n − 1. With ties their sum is smaller.
+            if self.ranks[..n].iter().sum::<i64>() as usize == n * n.saturating_sub(1) / 2 {
+                self.positions.clear();
+                self.positions.resize(n, 0);
+                for ((&slot, &key), &rank) in slots.iter().zip(&self.keys).zip(&self.ranks) {
+                    self.positions[rank as usize] = rows.position[slot as usize];
+                    self.distances[rank as usize] = f64::from_bits(key as u64);
+                }
+                self.positions.truncate(k);
+                self.distances.truncate(k);
+                return;
+            }
+        }
+        self.enter(slots, rows);
+        if !self.sort_by_buckets() {
+            if n > k {
+                self.entries.select_nth_unstable(k - 1);
+                self.entries.truncate(k);
+            }
+            self.entries.sort_unstable();
+        }
+        self.entries.truncate(k);
+        self.positions.clear();
+        self.positions.extend(self.entries.iter().map(|&(_, position, _)| position));
+        self.distances.clear();
+        self.distances.extend(self.entries.iter().map(|&(bits, _, _)| f64::from_bits(bits)));
+    }
+
+    /// Sorts the entries by as many buckets of equal width, then by insertion. False, and nothing done, where
+    /// a bucket would hold many, as with ties.
+    fn sort_by_buckets(&mut self) -> bool {
+        const MANY: u32 = 24;
+        let n = self.entries.len();
+        let ends = self.distances.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &d| (l.min(d), h.max(d)));
+        let width = (n - 1) as f64 / (ends.1 - ends.0);
+        if !width.is_finite() || width <= 0.0 {
+            return false;
+        }
+        let bucket = |bits: u64| ((f64::from_bits(bits) - ends.0) * width) as usize;
+        self.starts.clear();
+        self.starts.resize(n + 1, 0);
+        for &(bits, _, _) in &self.entries {
+            self.starts[bucket(bits).min(n - 1) + 1] += 1;
+        }
+        if self.starts.iter().any(|&size| size > MANY) {
+            return false;
+        }
+        for i in 1..=n {
+            self.starts[i] += self.starts[i - 1];
+        }
+        self.sorted.resize(n, (0, 0, 0));
+        for &entry in &self.entries {
+            let start = &mut self.starts[bucket(entry.0).min(n - 1)];
+            self.sorted[*start as usize] = entry;
+            *start += 1;
+        }
+        for i in 1..n {
+            let entry = self.sorted[i];
+            let mut at = i;
+            while at > 0 && self.sorted[at - 1] > entry {
+                self.sorted[at] = self.sorted[at - 1];
+                at -= 1;
+            }
+            self.sorted[at] = entry;
+        }
+        std::mem::swap(&mut self.entries, &mut self.sorted);
+        true
+    }
+
+    fn enter(&mut self, slots: &[u32], rows: &Rows<'_>) {
+        self.entries.clear();
+        let pairs = slots.iter().zip(&self.distances).enumerate();
+        self.entries.extend(pairs.map(|(i, (&slot, d))| (d.to_bits(), rows.position[slot as usize], i as u32)));
+    }
+}
 
 impl Candidates {
     pub(super) fn new(k: usize) -> Candidates {
@@ -54,7 +157,7 @@ impl Candidates {
         &mut self,
         with: Instructions,
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         early: usize,
         first_slot: u32,
@@ -91,18 +194,27 @@ impl Candidates {
     /// Makes room for another visit even when ties keep [`Candidates::tighten`] from dropping any:
     /// ranks exactly and keeps K.
     #[cold]
-    pub(super) fn settle(&mut self, margin: &Margin, query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
-        rank(&self.slot[..self.len], query, rows, ranked);
-        if ranked.len() <= self.k {
+    pub(super) fn settle(
+        &mut self,
+        with: Instructions,
+        margin: &Margin,
+        query: &[f64],
+        rows: &Rows<'_>,
+        ranking: &mut Ranking,
+    ) {
+        if self.len <= self.k {
             return;
         }
-        ranked.select_nth_unstable(self.k - 1);
-        ranked.truncate(self.k);
-        let kth = f64::from_bits(ranked[self.k - 1].0);
+        exact(with, &self.slot[..self.len], query, rows, &mut ranking.distances);
+        ranking.enter(&self.slot[..self.len], rows);
+        let best = &mut ranking.entries;
+        best.select_nth_unstable(self.k - 1);
+        best.truncate(self.k);
+        let kth = f64::from_bits(best[self.k - 1].0);
         self.limit = self.limit.min(margin.limit_of_exact(kth, self.error));
         // Back in the order of the list: each moves to the front, over entries that were read before.
-        ranked.sort_unstable_by_key(|&(_, _, place)| place);
-        for (to, &(_, _, place)) in ranked.iter().enumerate() {
+        best.sort_unstable_by_key(|&(_, _, place)| place);
+        for (to, &(_, _, place)) in best.iter().enumerate() {
             self.near[to] = self.near[place as usize];
             self.slot[to] = self.slot[place as usize];
         }
@@ -116,19 +228,14 @@ impl Candidates {
         margin: &Margin,
         query: &[f64],
         rows: &Rows<'_>,
-        ranked: &mut Ranked,
+        ranking: &mut Ranking,
     ) {
         if self.len > self.k {
             let kth = threshold(with, &self.near[..self.len], self.k, 0);
             let limit = margin.limit(kth, self.error);
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
         }
-        rank(&self.slot[..self.len], query, rows, ranked);
-        if ranked.len() > self.k {
-            ranked.select_nth_unstable(self.k - 1);
-            ranked.truncate(self.k);
-        }
-        ranked.sort_unstable();
+        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
     }
 }
 
@@ -170,29 +277,15 @@ fn threshold(with: Instructions, values: &[f32], k: usize, slack: usize) -> f32 
     high
 }
 
-/// Exact distances of the points in `slots`: the sum of [`squared_distance`], several points at a time.
-pub(super) fn rank(slots: &[u32], query: &[f64], rows: &Rows<'_>, ranked: &mut Ranked) {
-    const AT_ONCE: usize = 8;
+/// Exact distances of the points in `slots`: the sum of [`squared_distance`], eight points at a time.
+fn exact(with: Instructions, slots: &[u32], query: &[f64], rows: &Rows<'_>, distances: &mut Vec<f64>) {
     let p = rows.dim;
     let query = &query[..p];
-    ranked.clear();
+    distances.clear();
     let row = |slot: u32| &rows.coords[slot as usize * p..][..p];
-    let mut groups = slots.chunks_exact(AT_ONCE);
+    let mut groups = slots.chunks_exact(8);
     for group in &mut groups {
-        let points: [&[f64]; AT_ONCE] = std::array::from_fn(|i| row(group[i]));
-        let mut sum = [0.0; AT_ONCE];
-        for a in 0..p {
-            for i in 0..AT_ONCE {
-                let d = query[a] - points[i][a];
-                sum[i] += d * d;
-            }
-        }
-        for (&slot, d) in group.iter().zip(sum) {
-            ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
-        }
+        distances.extend_from_slice(&with.exact(query, &std::array::from_fn(|i| row(group[i]))));
     }
-    for &slot in groups.remainder() {
-        let d = squared_distance(query, row(slot));
-        ranked.push((d.to_bits(), rows.position[slot as usize], ranked.len() as u32));
-    }
+    distances.extend(groups.remainder().iter().map(|&slot| squared_distance(query, row(slot))));
 }

@@ -1,7 +1,7 @@
 //! The kernels of the search, once per instruction set: AVX-512, AVX2 with FMA, and plain Rust that
 //! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the crate is here.
 //!
-//! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis × 16 + lane]`).
+//! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis].0[lane]`).
 //!
 //! Invariant on which pruning rests: within one instruction set, [`Instructions::box_gaps`] and
 //! [`Instructions::scan_panels`] run the same chain `sum ← round(sum + d·d)` over axes in the same
@@ -10,6 +10,21 @@
 
 /// Points in a panel, and children of a node.
 pub(super) const LANES: usize = 16;
+
+/// One axis of a panel: a cache line, and one load of the widest instructions.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Lanes(pub(super) [f32; LANES]);
+
+/// A group of panels is given up when, after `early` axes, and then after each `STAGE` more, no lane can
+/// enter. Checks cost little beside this many axes.
+const STAGE: usize = 16;
+
+/// Where to check next.
+#[inline(always)]
+fn next_stage(stop: usize, dim: usize) -> usize {
+    if stop + STAGE + STAGE / 2 >= dim { dim } else { stop + STAGE }
+}
 
 /// An instruction set of the processor at hand. All of them give the same neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,13 +63,13 @@ impl Instructions {
 
     /// Computes the distances of `query` to the panels named by the bits of `which` and appends each
     /// that is at most `limit`, with its slot, to `near` and `slot` behind their first `len` entries.
-    /// Returns the new length. A group of panels is left after `early` axes when no lane can enter.
+    /// Returns the new length. Panels are left after `early` axes when no lane of them can enter.
     #[allow(clippy::too_many_arguments)]
     #[inline]
     pub(super) fn scan_panels(
         self,
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         limit: f32,
         early: usize,
@@ -65,7 +80,7 @@ impl Instructions {
     ) -> usize {
         // What the unsafe kernels rely on.
         let highest = 16 - which.leading_zeros() as usize;
-        assert!(early <= query.len() && highest * query.len() * LANES <= panels.len());
+        assert!(early <= query.len() && highest * query.len() <= panels.len());
         let room = len + LANES * (which.count_ones() as usize + 1);
         assert!(room <= near.len() && room <= slot.len());
         match self.0 {
@@ -81,11 +96,11 @@ impl Instructions {
         }
     }
 
-    /// Squared distances of `query` to 16 boxes over the first `boxes.len() / 32` axes; `boxes` holds
-    /// for each axis 16 lower ends, then 16 upper ends.
+    /// Squared distances of `query` to 16 boxes over the first `boxes.len() / 2` axes; `boxes` holds
+    /// for each axis the lower ends, then the upper ends.
     #[inline]
-    pub(super) fn box_gaps(self, query: &[f32], boxes: &[f32]) -> [f32; LANES] {
-        assert!(boxes.len() / (2 * LANES) <= query.len());
+    pub(super) fn box_gaps(self, query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
+        assert!(boxes.len() / 2 <= query.len());
         match self.0 {
             Set::Portable => portable::box_gaps(query, boxes),
             // SAFETY: `available` found the instructions; the sizes were checked above.
@@ -125,6 +140,34 @@ impl Instructions {
         }
     }
 
+    /// The squared distances of the package, [`super::scan::squared_distance`], of eight points.
+    #[inline]
+    pub(super) fn exact(self, query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        assert!(points.iter().all(|point| point.len() == query.len()));
+        match self.0 {
+            Set::Portable => portable::exact(query, points),
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => portable::exact(query, points),
+            // SAFETY: `available` found the instructions; the lengths are equal.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::exact(query, points) },
+        }
+    }
+
+    /// For each key, how many keys are smaller. Whole groups of eight only: the caller pads.
+    #[inline]
+    pub(super) fn ranks(self, keys: &[i64], ranks: &mut [i64]) {
+        match self.0 {
+            Set::Portable => portable::ranks(keys, ranks),
+            // SAFETY: `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::ranks(keys, ranks) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512::ranks(keys, ranks) },
+        }
+    }
+
     /// Moves the pairs whose value is at most `limit` to the front, in their order; returns how many.
     #[inline]
     pub(super) fn compact(self, near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
@@ -141,20 +184,12 @@ impl Instructions {
 }
 
 mod portable {
-    use super::LANES;
-
-    #[inline]
-    fn add(sum: &mut [f32; LANES], x: &[f32], q: f32) {
-        for (s, &x) in sum.iter_mut().zip(x) {
-            let d = x - q;
-            *s += d * d;
-        }
-    }
+    use super::{LANES, Lanes, next_stage};
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn scan_panels(
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         limit: f32,
         early: usize,
@@ -163,21 +198,28 @@ mod portable {
         slot: &mut [u32],
         mut len: usize,
     ) -> usize {
-        let size = query.len() * LANES;
+        let dim = query.len();
         let mut left = which;
         while left != 0 {
             let panel = left.trailing_zeros() as usize;
             left &= left - 1;
-            let data = &panels[panel * size..(panel + 1) * size];
+            let data = &panels[panel * dim..(panel + 1) * dim];
             let mut sum = [0.0_f32; LANES];
-            for (x, &q) in data.chunks_exact(LANES).zip(&query[..early]) {
-                add(&mut sum, x, q);
+            let (mut start, mut stop) = (0, early);
+            loop {
+                for (x, &q) in data[start..stop].iter().zip(&query[start..stop]) {
+                    for (s, &x) in sum.iter_mut().zip(&x.0) {
+                        let d = x - q;
+                        *s += d * d;
+                    }
+                }
+                if stop == dim || !sum.iter().any(|&s| s <= limit) {
+                    break;
+                }
+                (start, stop) = (stop, next_stage(stop, dim));
             }
-            if !sum.iter().any(|&s| s <= limit) {
+            if stop < dim {
                 continue;
-            }
-            for (x, &q) in data[early * LANES..].chunks_exact(LANES).zip(&query[early..]) {
-                add(&mut sum, x, q);
             }
             for (lane, &s) in sum.iter().enumerate() {
                 // Written always, kept only when near enough: no branch to mispredict.
@@ -189,22 +231,48 @@ mod portable {
         len
     }
 
-    pub(super) fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+    pub(super) fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let mut sum = [0.0_f32; LANES];
-        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
-            let (low, high) = ends.split_at(LANES);
-            for lane in 0..LANES {
-                let d = (low[lane] - q).max(q - high[lane]).max(0.0);
-                sum[lane] += d * d;
+        for (ends, &q) in boxes.chunks_exact(2).zip(query) {
+            for ((sum, low), high) in sum.iter_mut().zip(ends[0].0).zip(ends[1].0) {
+                let d = (low - q).max(q - high).max(0.0);
+                *sum += d * d;
             }
         }
         sum
     }
 
+    pub(super) fn exact(query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        let mut sum = [0.0; 8];
+        for (a, &q) in query.iter().enumerate() {
+            for (sum, point) in sum.iter_mut().zip(points) {
+                let d = q - point[a];
+                *sum += d * d;
+            }
+        }
+        sum
+    }
+
+    /// For each key, how many are smaller.
+    #[inline(always)]
+    pub(super) fn ranks(keys: &[i64], ranks: &mut [i64]) {
+        for (keys8, ranks8) in keys.chunks_exact(8).zip(ranks.chunks_exact_mut(8)) {
+            let mut sum = [0_i64; 8];
+            for &other in keys {
+                for i in 0..8 {
+                    sum[i] += i64::from(other < keys8[i]);
+                }
+            }
+            ranks8.copy_from_slice(&sum);
+        }
+    }
+
+    #[inline(always)]
     pub(super) fn count(values: &[f32], limit: f32) -> usize {
         values.iter().map(|&v| u32::from(v <= limit)).sum::<u32>() as usize
     }
 
+    #[inline(always)]
     pub(super) fn range(values: &[f32]) -> (f32, f32) {
         let mut low = f32::INFINITY;
         let mut high = 0.0_f32;
@@ -229,17 +297,23 @@ mod portable {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::LANES;
+    use super::{LANES, Lanes, next_stage};
     use std::arch::x86_64::*;
 
     /// # Safety
-    /// The processor has AVX2 and FMA; `panels` holds every panel of `which`; `near` and `slot` have room
-    /// for 16 more entries behind the last that can be appended.
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2")]
+    pub(super) unsafe fn ranks(keys: &[i64], ranks: &mut [i64]) {
+        super::portable::ranks(keys, ranks);
+    }
+
+    /// # Safety
+    /// The processor has AVX2 and FMA; `panels` holds every panel of `which`; `early ≤ query.len()`.
     #[allow(clippy::too_many_arguments)]
     #[target_feature(enable = "avx2,fma")]
     pub(super) unsafe fn scan_panels(
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         limit: f32,
         early: usize,
@@ -248,7 +322,7 @@ mod avx2 {
         slot: &mut [u32],
         mut len: usize,
     ) -> usize {
-        let size = query.len() * LANES;
+        let dim = query.len();
         let bound = _mm256_set1_ps(limit);
         let mut left = which;
         while left != 0 {
@@ -258,34 +332,41 @@ mod avx2 {
             let alone = left == 0;
             let second = if alone { first } else { left.trailing_zeros() as usize };
             left &= left.wrapping_sub(1);
-            // SAFETY: both panels lie inside `panels`, by the caller's promise.
-            let (x, y) = unsafe { (panels.as_ptr().add(first * size), panels.as_ptr().add(second * size)) };
+            let x = panels[first * dim..(first + 1) * dim].as_ptr().cast::<f32>();
+            let y = panels[second * dim..(second + 1) * dim].as_ptr().cast::<f32>();
             let mut sum = [_mm256_setzero_ps(); 4];
-            let add = |sum: &mut [__m256; 4], axis: usize, q: f32| {
-                let q = _mm256_set1_ps(q);
-                // SAFETY: `axis` < query.len(), so 16 lanes from `axis × 16` lie inside the panel.
-                let at = unsafe {
-                    [
-                        _mm256_loadu_ps(x.add(axis * LANES)),
-                        _mm256_loadu_ps(x.add(axis * LANES + 8)),
-                        _mm256_loadu_ps(y.add(axis * LANES)),
-                        _mm256_loadu_ps(y.add(axis * LANES + 8)),
-                    ]
-                };
-                for i in 0..4 {
-                    let d = _mm256_sub_ps(at[i], q);
-                    sum[i] = _mm256_fmadd_ps(d, d, sum[i]);
+            let (mut start, mut stop) = (0, early);
+            loop {
+                // Plain loops: iterator adapters are not inlined into code for other instructions.
+                #[allow(clippy::needless_range_loop)]
+                for axis in start..stop {
+                    let q = _mm256_set1_ps(query[axis]);
+                    let at = axis * LANES;
+                    // SAFETY: `axis` < dim, so 16 lanes from `axis × 16` lie inside each panel.
+                    let at = unsafe {
+                        [
+                            _mm256_loadu_ps(x.add(at)),
+                            _mm256_loadu_ps(x.add(at + 8)),
+                            _mm256_loadu_ps(y.add(at)),
+                            _mm256_loadu_ps(y.add(at + 8)),
+                        ]
+                    };
+                    for i in 0..4 {
+                        let d = _mm256_sub_ps(at[i], q);
+                        sum[i] = _mm256_fmadd_ps(d, d, sum[i]);
+                    }
                 }
-            };
-            for (axis, &q) in query[..early].iter().enumerate() {
-                add(&mut sum, axis, q);
+                if stop == dim {
+                    break;
+                }
+                let least = _mm256_min_ps(_mm256_min_ps(sum[0], sum[1]), _mm256_min_ps(sum[2], sum[3]));
+                if _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(least, bound)) == 0 {
+                    break;
+                }
+                (start, stop) = (stop, next_stage(stop, dim));
             }
-            let least = _mm256_min_ps(_mm256_min_ps(sum[0], sum[1]), _mm256_min_ps(sum[2], sum[3]));
-            if _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(least, bound)) == 0 {
+            if stop < dim {
                 continue;
-            }
-            for (axis, &q) in query.iter().enumerate().skip(early) {
-                add(&mut sum, axis, q);
             }
             for (half, &s) in sum.iter().enumerate().take(if alone { 2 } else { 4 }) {
                 let mut mask = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LE_OQ>(s, bound)) as u32;
@@ -310,18 +391,18 @@ mod avx2 {
     }
 
     /// # Safety
-    /// The processor has AVX2 and FMA; `query` has at least `boxes.len() / 32` axes.
+    /// The processor has AVX2 and FMA; `query` has at least `boxes.len() / 2` axes.
     #[target_feature(enable = "avx2,fma")]
-    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let zero = _mm256_setzero_ps();
         let mut sum = [zero; 2];
-        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
+        for (ends, &q) in boxes.chunks_exact(2).zip(query) {
             let q = _mm256_set1_ps(q);
+            let ends = ends.as_ptr().cast::<f32>();
             for (half, sum) in sum.iter_mut().enumerate() {
                 // SAFETY: `ends` holds 32 values.
-                let (low, high) = unsafe {
-                    (_mm256_loadu_ps(ends.as_ptr().add(8 * half)), _mm256_loadu_ps(ends.as_ptr().add(LANES + 8 * half)))
-                };
+                let (low, high) =
+                    unsafe { (_mm256_loadu_ps(ends.add(8 * half)), _mm256_loadu_ps(ends.add(LANES + 8 * half))) };
                 let d = _mm256_max_ps(_mm256_max_ps(_mm256_sub_ps(low, q), _mm256_sub_ps(q, high)), zero);
                 *sum = _mm256_fmadd_ps(d, d, *sum);
             }
@@ -352,59 +433,114 @@ mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::LANES;
+    use super::{LANES, Lanes, next_stage};
     use std::arch::x86_64::*;
 
-    /// `N` panels at once: their chains of additions hide each other's latency.
+    /// `N` panels at once, so that their chains of additions hide each other's latency; `None` when no
+    /// lane can be within `bound`.
+    ///
+    /// Eight points a lane each: their rows are turned, eight axes at a time, into a vector for each axis,
+    /// so that every lane adds its terms one by one in axis order, as the definition does. Axes beyond the
+    /// last are not added.
     ///
     /// # Safety
-    /// As [`scan_panels`]; every panel in `list` lies inside `panels`.
+    /// The processor has AVX-512F; all points are as long as `query`.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn exact(query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
+        let mut sum = _mm512_setzero_pd();
+        let mut start = 0;
+        while start < query.len() {
+            let count = (query.len() - start).min(8);
+            let inside = ((1_u32 << count) - 1) as __mmask8;
+            let mut row = [_mm512_setzero_pd(); 8];
+            for i in 0..8 {
+                // SAFETY: only the lanes below `count` are read, which lie inside the point.
+                row[i] = unsafe { _mm512_maskz_loadu_pd(inside, points[i].as_ptr().add(start)) };
+            }
+            // Pairs of rows: axes 0, 2, 4, 6 and 1, 3, 5, 7 of two rows side by side.
+            let mut pair = row;
+            for i in 0..4 {
+                pair[2 * i] = _mm512_unpacklo_pd(row[2 * i], row[2 * i + 1]);
+                pair[2 * i + 1] = _mm512_unpackhi_pd(row[2 * i], row[2 * i + 1]);
+            }
+            // Quarters of 128 bits hold axes 0, 2, 4, 6 (or 1, 3, 5, 7) of rows 01, 23, 45, 67: turn 4 × 4.
+            let mut axis = row;
+            for odd in 0..2 {
+                let [a, b, c, d] = [pair[odd], pair[2 + odd], pair[4 + odd], pair[6 + odd]];
+                let (ab_low, ab_high) = (_mm512_shuffle_f64x2::<0x44>(a, b), _mm512_shuffle_f64x2::<0xee>(a, b));
+                let (cd_low, cd_high) = (_mm512_shuffle_f64x2::<0x44>(c, d), _mm512_shuffle_f64x2::<0xee>(c, d));
+                axis[odd] = _mm512_shuffle_f64x2::<0x88>(ab_low, cd_low);
+                axis[2 + odd] = _mm512_shuffle_f64x2::<0xdd>(ab_low, cd_low);
+                axis[4 + odd] = _mm512_shuffle_f64x2::<0x88>(ab_high, cd_high);
+                axis[6 + odd] = _mm512_shuffle_f64x2::<0xdd>(ab_high, cd_high);
+            }
+            for i in 0..count {
+                let d = _mm512_sub_pd(_mm512_set1_pd(query[start + i]), axis[i]);
+                sum = _mm512_add_pd(sum, _mm512_mul_pd(d, d));
+            }
+            start += 8;
+        }
+        let mut out = [0.0; 8];
+        // SAFETY: `out` holds eight values.
+        unsafe { _mm512_storeu_pd(out.as_mut_ptr(), sum) };
+        out
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn ranks(keys: &[i64], ranks: &mut [i64]) {
+        super::portable::ranks(keys, ranks);
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F; every panel in `list` lies inside `panels`; `early ≤ query.len()`.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn distances<const N: usize>(
         query: &[f32],
-        panels: *const f32,
-        list: &[u8; N],
+        panels: *const Lanes,
+        list: [u8; N],
         bound: __m512,
         early: usize,
     ) -> Option<[__m512; N]> {
-        let size = query.len() * LANES;
+        let dim = query.len();
         // SAFETY: by the caller's promise.
-        let at: [*const f32; N] = list.map(|panel| unsafe { panels.add(panel as usize * size) });
+        let at: [*const f32; N] = list.map(|panel| unsafe { panels.add(panel as usize * dim).cast() });
         let mut sum = [_mm512_setzero_ps(); N];
-        for (axis, &q) in query[..early].iter().enumerate() {
-            let q = _mm512_set1_ps(q);
-            for i in 0..N {
-                // SAFETY: `axis` < query.len(), so 16 lanes from `axis × 16` lie inside the panel.
-                let d = _mm512_sub_ps(unsafe { _mm512_loadu_ps(at[i].add(axis * LANES)) }, q);
-                sum[i] = _mm512_fmadd_ps(d, d, sum[i]);
-            }
-        }
-        if early < query.len() {
-            let least = sum.iter().fold(_mm512_set1_ps(f32::INFINITY), |m, &s| _mm512_min_ps(m, s));
-            if _mm512_cmp_ps_mask::<_CMP_LE_OQ>(least, bound) == 0 {
-                return None;
-            }
-            for (axis, &q) in query.iter().enumerate().skip(early) {
-                let q = _mm512_set1_ps(q);
+        let (mut start, mut stop) = (0, early);
+        loop {
+            // A plain loop: iterator adapters are not inlined into code for other instructions.
+            let mut axis = start;
+            while axis < stop {
+                // SAFETY: `axis` < `stop` ≤ query.len().
+                let q = _mm512_set1_ps(unsafe { *query.get_unchecked(axis) });
                 for i in 0..N {
-                    // SAFETY: as above.
+                    // SAFETY: `axis` < dim, so 16 lanes from `axis × 16` lie inside the panel.
                     let d = _mm512_sub_ps(unsafe { _mm512_loadu_ps(at[i].add(axis * LANES)) }, q);
                     sum[i] = _mm512_fmadd_ps(d, d, sum[i]);
                 }
+                axis += 1;
             }
+            let least = sum[1..].iter().fold(sum[0], |m, &s| _mm512_min_ps(m, s));
+            if _mm512_cmp_ps_mask::<_CMP_LE_OQ>(least, bound) == 0 {
+                return None;
+            }
+            if stop == dim {
+                return Some(sum);
+            }
+            (start, stop) = (stop, next_stage(stop, dim));
         }
-        Some(sum)
     }
 
     /// # Safety
-    /// The processor has AVX-512F; `panels` holds every panel of `which`; `near` and `slot` have room for
-    /// 16 more entries behind the last that can be appended.
+    /// The processor has AVX-512F; `panels` holds every panel of `which`; `early ≤ query.len()`; `near` and
+    /// `slot` have room for 16 entries behind the last that can be appended.
     #[allow(clippy::too_many_arguments)]
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn scan_panels(
         query: &[f32],
-        panels: &[f32],
+        panels: &[Lanes],
         which: u16,
         limit: f32,
         early: usize,
@@ -423,50 +559,51 @@ mod avx512 {
         }
         let bound = _mm512_set1_ps(limit);
         let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let (near, slot) = (near.as_mut_ptr(), slot.as_mut_ptr());
         let mut append = |panel: u8, sum: __m512| {
             let keep = _mm512_cmp_ps_mask::<_CMP_LE_OQ>(sum, bound);
-            if keep == 0 {
-                return;
-            }
             let base = first_slot + u32::from(panel) * LANES as u32;
             let slots = _mm512_add_epi32(lanes, _mm512_set1_epi32(base as i32));
             // Compressed in registers and stored whole: compressing stores are slow on Zen 4.
             // SAFETY: 16 entries behind `len` are inside both slices, by the caller's promise.
             unsafe {
-                _mm512_storeu_ps(near.as_mut_ptr().add(len), _mm512_maskz_compress_ps(keep, sum));
-                _mm512_storeu_epi32(slot.as_mut_ptr().add(len).cast(), _mm512_maskz_compress_epi32(keep, slots));
+                _mm512_storeu_ps(near.add(len), _mm512_maskz_compress_ps(keep, sum));
+                _mm512_storeu_epi32(slot.add(len).cast(), _mm512_maskz_compress_epi32(keep, slots));
             }
             len += keep.count_ones() as usize;
         };
-        let mut groups = list[..n].chunks_exact(4);
-        for group in &mut groups {
-            let group = [group[0], group[1], group[2], group[3]];
+        let panels = panels.as_ptr();
+        let mut at = 0;
+        while at + 4 <= n {
+            let group = [list[at], list[at + 1], list[at + 2], list[at + 3]];
+            at += 4;
             // SAFETY: by the caller's promise.
-            if let Some(sums) = unsafe { distances(query, panels.as_ptr(), &group, bound, early) } {
+            if let Some(sums) = unsafe { distances(query, panels, group, bound, early) } {
                 for (panel, sum) in group.into_iter().zip(sums) {
                     append(panel, sum);
                 }
             }
         }
-        for &panel in groups.remainder() {
+        while at < n {
             // SAFETY: by the caller's promise.
-            if let Some([sum]) = unsafe { distances(query, panels.as_ptr(), &[panel], bound, early) } {
-                append(panel, sum);
+            if let Some([sum]) = unsafe { distances(query, panels, [list[at]], bound, early) } {
+                append(list[at], sum);
             }
+            at += 1;
         }
         len
     }
 
     /// # Safety
-    /// The processor has AVX-512F; `query` has at least `boxes.len() / 32` axes.
+    /// The processor has AVX-512F; `query` has at least `boxes.len() / 2` axes.
     #[target_feature(enable = "avx512f")]
-    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[f32]) -> [f32; LANES] {
+    pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let zero = _mm512_setzero_ps();
         let mut sum = zero;
-        for (ends, &q) in boxes.chunks_exact(2 * LANES).zip(query) {
+        for (ends, &q) in boxes.chunks_exact(2).zip(query) {
             let q = _mm512_set1_ps(q);
-            // SAFETY: `ends` holds 32 values.
-            let (low, high) = unsafe { (_mm512_loadu_ps(ends.as_ptr()), _mm512_loadu_ps(ends.as_ptr().add(LANES))) };
+            // SAFETY: each end holds 16 values.
+            let (low, high) = unsafe { (_mm512_loadu_ps(ends[0].0.as_ptr()), _mm512_loadu_ps(ends[1].0.as_ptr())) };
             let d = _mm512_max_ps(_mm512_max_ps(_mm512_sub_ps(low, q), _mm512_sub_ps(q, high)), zero);
             sum = _mm512_fmadd_ps(d, d, sum);
         }

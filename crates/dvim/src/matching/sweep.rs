@@ -2,7 +2,6 @@
 
 use super::Points;
 use super::scan::squared_distance;
-use super::select::Ranked;
 
 /// Distinct values of the one axis, ascending, each with the positions that have it, ascending.
 ///
@@ -46,9 +45,11 @@ impl Sweep {
         Some(Sweep { axis, values, starts, positions, model: first.to_vec() })
     }
 
-    /// The `k` nearest of one query. `point` is scratch.
-    pub(super) fn search(&self, query: &[f64], k: usize, point: &mut Vec<f64>, ranked: &mut Ranked) {
-        ranked.clear();
+    /// The `k` nearest of one query.
+    pub(super) fn search(&self, query: &[f64], k: usize, scratch: &mut Scratch) {
+        let Scratch { point, ties, positions, distances } = scratch;
+        positions.clear();
+        distances.clear();
         point.clone_from(&self.model);
         let mut distance = |i: usize| {
             point[self.axis] = self.values[i];
@@ -59,40 +60,52 @@ impl Sweep {
         let mut left = right;
         let mut below = if left > 0 { Some(distance(left - 1)) } else { None };
         let mut above = if right < self.values.len() { Some(distance(right)) } else { None };
-        while ranked.len() < k {
+        while positions.len() < k {
             let next = match (below, above) {
                 (Some(b), Some(a)) => b.min(a),
                 (Some(d), None) | (None, Some(d)) => d,
                 (None, None) => break,
             };
-            let start = ranked.len();
-            let mut take = |i: usize| {
-                let with_value = &self.positions[self.starts[i] as usize..self.starts[i + 1] as usize];
-                // Positions ascend: of each value only the first can be in the answer.
-                ranked.extend(with_value.iter().take(k - start).map(|&position| (next.to_bits(), position, 0)));
+            let room = k - positions.len();
+            // Positions ascend: of each value only the first `room` can be in the answer.
+            let of_value = |i: usize| {
+                let all = &self.positions[self.starts[i] as usize..self.starts[i + 1] as usize];
+                &all[..all.len().min(room)]
             };
+            ties.clear();
             let mut values = 0;
             while below == Some(next) {
                 left -= 1;
-                take(left);
+                ties.extend_from_slice(of_value(left));
                 values += 1;
                 below = if left > 0 { Some(distance(left - 1)) } else { None };
             }
             while above == Some(next) {
-                take(right);
+                ties.extend_from_slice(of_value(right));
                 right += 1;
                 values += 1;
                 above = if right < self.values.len() { Some(distance(right)) } else { None };
             }
             if values > 1 {
-                ranked[start..].sort_unstable();
+                ties.sort_unstable();
+                ties.truncate(room);
             }
+            positions.extend_from_slice(ties);
+            distances.resize(positions.len(), next);
         }
-        ranked.truncate(k);
     }
 
     /// The place of a query on the line: neighbouring queries read neighbouring memory.
     pub(super) fn home(&self, point: &[f64]) -> u32 {
         self.values.partition_point(|&v| v < point[self.axis]) as u32
     }
+}
+
+/// The answer to one query, and what a thread needs to find it.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) positions: Vec<u32>,
+    pub(super) distances: Vec<f64>,
+    point: Vec<f64>,
+    ties: Vec<u32>,
 }

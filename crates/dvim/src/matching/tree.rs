@@ -4,8 +4,9 @@
 
 use super::Points;
 use super::margin::Margin;
-use super::select::{Candidates, Ranked, Rows};
-use super::simd::{Instructions, LANES};
+use super::select::{Candidates, Ranking, Rows};
+use super::simd::{Instructions, LANES, Lanes};
+use rayon::prelude::*;
 
 /// Queries that walk together.
 pub(super) const GROUP: usize = 16;
@@ -13,6 +14,8 @@ pub(super) const GROUP: usize = 16;
 const LEAF: usize = LANES * LANES;
 /// Most axes that boxes know of. Bounds over fewer axes are lower, never wrong.
 const BOX_AXES: usize = 12;
+/// Points that one task of the preparation takes.
+pub(super) const CHUNK: usize = 4096;
 /// A position that no point has: the filling of a panel's last lanes.
 const ABSENT: u32 = u32::MAX;
 
@@ -32,9 +35,9 @@ pub(super) struct Tree {
     early: usize,
     nodes: Vec<Node>,
     /// For each node, axis by axis: 16 lower ends and 16 upper ends of its children.
-    boxes: Vec<f32>,
+    boxes: Vec<Lanes>,
     /// Images of the points, panel by panel, axis-major.
-    panels: Vec<f32>,
+    panels: Vec<Lanes>,
     /// The points as given, by slot, and the position of each slot in the reference set.
     coords: Vec<f64>,
     position: Vec<u32>,
@@ -46,30 +49,32 @@ impl Tree {
         let n = reference.len();
         let margin = Margin::of(reference);
         let mut images = vec![0.0_f32; n * p];
-        for (row, image) in reference.coords.chunks_exact(p).zip(images.chunks_exact_mut(p)) {
-            margin.image(row, image);
-        }
+        reference.coords.par_chunks_exact(p).zip(images.par_chunks_exact_mut(p)).with_min_len(CHUNK).for_each(
+            |(row, image)| {
+                margin.image(row, image);
+            },
+        );
         let box_axes = p.min(BOX_AXES);
-        let mut builder = Builder {
-            images: &images,
-            dim: p,
-            axes: box_axes,
-            nodes: Vec::new(),
-            boxes: Vec::new(),
-            panels: Vec::new(),
-            position: Vec::new(),
-            pairs: Vec::new(),
-        };
         let mut ids: Vec<u32> = (0..n as u32).collect();
-        builder.reserve_node();
-        builder.node(0, &mut ids);
-        let Builder { nodes, boxes, panels, position, .. } = builder;
+        let builder = Builder { images: &images, dim: p, axes: box_axes };
+        let Part { nodes, boxes, position, .. } = builder.subtree(&mut ids);
+        let mut panels = vec![Lanes([f32::INFINITY; LANES]); position.len() / LANES * p];
+        panels.par_chunks_exact_mut(p).zip(position.par_chunks_exact(LANES)).with_min_len(CHUNK / LANES).for_each(
+            |(panel, position)| {
+                for (lane, &at) in position.iter().enumerate().filter(|&(_, &at)| at != ABSENT) {
+                    for (axis, &x) in panel.iter_mut().zip(&images[at as usize * p..]) {
+                        axis.0[lane] = x;
+                    }
+                }
+            },
+        );
+        drop(images);
         let mut coords = vec![0.0; position.len() * p];
-        for (out, &at) in coords.chunks_exact_mut(p).zip(&position) {
+        coords.par_chunks_exact_mut(p).zip(&position).with_min_len(CHUNK).for_each(|(out, &at)| {
             if at != ABSENT {
                 out.copy_from_slice(reference.point(at as usize));
             }
-        }
+        });
         Tree {
             margin,
             with,
@@ -85,7 +90,7 @@ impl Tree {
     }
 
     fn gaps(&self, node: usize, image: &[f32]) -> [f32; LANES] {
-        let size = self.box_axes * 2 * LANES;
+        let size = 2 * self.box_axes;
         self.with.box_gaps(image, &self.boxes[node * size..(node + 1) * size])
     }
 
@@ -114,7 +119,7 @@ impl Tree {
         queries: &Points,
         members: &[(u32, u32)],
         walk: &mut Walk,
-        mut answer: impl FnMut(usize, &Ranked),
+        mut answer: impl FnMut(usize, &[u32], &[f64]),
     ) {
         let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
         let mut active = 0_u32;
@@ -132,11 +137,11 @@ impl Tree {
         for (i, &(_, query)) in members.iter().enumerate() {
             let point = queries.point(query as usize);
             if active & (1 << i) != 0 {
-                walk.found[i].finish(self.with, &self.margin, point, &rows, &mut walk.ranked);
+                walk.found[i].finish(self.with, &self.margin, point, &rows, &mut walk.ranking);
             } else {
                 self.everything(point, &rows, walk);
             }
-            answer(query as usize, &walk.ranked);
+            answer(query as usize, &walk.ranking.positions, &walk.ranking.distances);
         }
     }
 
@@ -145,9 +150,7 @@ impl Tree {
     fn everything(&self, query: &[f64], rows: &Rows<'_>, walk: &mut Walk) {
         let slots: Vec<u32> =
             (0..self.position.len() as u32).filter(|&s| self.position[s as usize] != ABSENT).collect();
-        super::select::rank(&slots, query, rows, &mut walk.ranked);
-        walk.ranked.sort_unstable();
-        walk.ranked.truncate(walk.k);
+        walk.ranking.sort(self.with, &slots, walk.k, query, rows);
     }
 
     fn descend(&self, at: usize, active: u32, depth: usize, queries: &Points, members: &[(u32, u32)], walk: &mut Walk) {
@@ -196,7 +199,7 @@ impl Tree {
     fn leaf(&self, at: usize, member: usize, which: u16, point: &[f64], walk: &mut Walk) {
         let node = self.nodes[at];
         let which = which & (((1_u32 << node.count) - 1) as u16);
-        let size = self.dim * LANES;
+        let size = self.dim;
         let panels = &self.panels[node.first as usize * size..(node.first as usize + node.count as usize) * size];
         let found = &mut walk.found[member];
         let image = &walk.images[member * self.dim..(member + 1) * self.dim];
@@ -205,7 +208,7 @@ impl Tree {
             found.tighten(self.with, &self.margin);
             if found.is_full() {
                 let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
-                found.settle(&self.margin, point, &rows, &mut walk.ranked);
+                found.settle(self.with, &self.margin, point, &rows, &mut walk.ranking);
             }
         }
     }
@@ -217,7 +220,7 @@ pub(super) struct Walk {
     images: Vec<f32>,
     found: Vec<Candidates>,
     gaps: Vec<[f32; LANES]>,
-    ranked: Ranked,
+    ranking: Ranking,
 }
 
 impl Walk {
@@ -227,7 +230,7 @@ impl Walk {
             images: vec![0.0; GROUP * tree.dim],
             found: (0..GROUP).map(|_| Candidates::new(k)).collect(),
             gaps: Vec::new(),
-            ranked: Ranked::new(),
+            ranking: Ranking::default(),
         }
     }
 }
@@ -251,93 +254,114 @@ fn within(gaps: &[f32; LANES], limit: f32) -> u16 {
     set
 }
 
+/// Makes the nodes; runs on several threads, each on points of its own.
 struct Builder<'a> {
     images: &'a [f32],
     dim: usize,
     /// Axes of the boxes, also those on which is split.
     axes: usize,
-    nodes: Vec<Node>,
-    boxes: Vec<f32>,
-    panels: Vec<f32>,
-    position: Vec<u32>,
-    pairs: Vec<(f32, u32)>,
 }
 
-/// Lower and upper ends by axis.
-type Bounds = Vec<(f32, f32)>;
+/// A subtree whose numbering of nodes and panels starts at 0.
+#[derive(Default)]
+struct Part {
+    nodes: Vec<Node>,
+    boxes: Vec<Lanes>,
+    /// Positions by slot.
+    position: Vec<u32>,
+    /// Lower and upper ends of the whole, by axis.
+    bounds: Vec<(f32, f32)>,
+}
 
 impl Builder<'_> {
-    fn reserve_node(&mut self) {
-        self.nodes.push(Node { first: 0, count: 0, is_leaf: true });
-        // An absent child is infinitely far.
-        let ends = [f32::INFINITY; LANES].into_iter().chain([f32::NEG_INFINITY; LANES]);
-        self.boxes.extend(ends.cycle().take(self.axes * 2 * LANES));
-    }
-
-    /// Makes node `at` of the points `ids`; returns its bounds.
-    fn node(&mut self, at: usize, ids: &mut [u32]) -> Bounds {
+    fn subtree(&self, ids: &mut [u32]) -> Part {
         let is_leaf = ids.len() <= LEAF;
         // Size that every child should have: a panel, a leaf, 16 leaves, ...
         let mut unit = LANES;
         while unit * LANES < ids.len() {
             unit *= LANES;
         }
-        let mut pieces = vec![ids.len()];
+        let mut pieces = vec![ids];
         while pieces.len() < LANES {
-            let widest = (0..pieces.len()).max_by_key(|&i| (pieces[i], usize::MAX - i)).expect("not empty");
-            let size = pieces[widest];
-            if size <= unit {
+            let Some(widest) = (0..pieces.len()).rev().max_by_key(|&i| pieces[i].len()) else { break };
+            if pieces[widest].len() <= unit {
                 break;
             }
-            let start: usize = pieces[..widest].iter().sum();
-            let left = self.split(&mut ids[start..start + size], unit);
+            let piece = std::mem::take(&mut pieces[widest]);
+            let (left, right) = self.split(piece, unit);
             pieces[widest] = left;
-            pieces.insert(widest + 1, size - left);
+            pieces.insert(widest + 1, right);
         }
-        let first = if is_leaf { self.position.len() / LANES } else { self.nodes.len() };
-        self.nodes[at] = Node { first: first as u32, count: pieces.len() as u16, is_leaf };
+        let children: Vec<Part> = if is_leaf {
+            pieces.into_iter().map(|piece| self.panel(piece)).collect()
+        } else {
+            // Large children are worth a task; order, and so the result, does not depend on threads.
+            pieces.into_par_iter().with_min_len(CHUNK.div_ceil(unit)).map(|piece| self.subtree(piece)).collect()
+        };
+        self.join(&children, is_leaf)
+    }
+
+    /// The node above `children`, first, then theirs: children of a node stand side by side.
+    fn join(&self, children: &[Part], is_leaf: bool) -> Part {
+        let absent = [Lanes([f32::INFINITY; LANES]), Lanes([f32::NEG_INFINITY; LANES])];
+        let count = children.len() as u16;
+        let mut whole = Part {
+            nodes: vec![Node { first: if is_leaf { 0 } else { 1 }, count, is_leaf }],
+            boxes: absent.into_iter().cycle().take(2 * self.axes).collect(),
+            position: Vec::with_capacity(children.iter().map(|c| c.position.len()).sum()),
+            bounds: vec![(f32::INFINITY, f32::NEG_INFINITY); self.axes],
+        };
+        for (c, child) in children.iter().enumerate() {
+            for (a, &(low, high)) in child.bounds.iter().enumerate() {
+                whole.boxes[2 * a].0[c] = low;
+                whole.boxes[2 * a + 1].0[c] = high;
+                whole.bounds[a] = (whole.bounds[a].0.min(low), whole.bounds[a].1.max(high));
+            }
+        }
         if !is_leaf {
-            for _ in 0..pieces.len() {
-                self.reserve_node();
+            // Roots of the children in a row, then the rest of each.
+            let mut panels = 0;
+            let mut later = 1 + children.len() as u32;
+            let mut moved = Vec::with_capacity(children.len());
+            for child in children {
+                // Node 1 of the child goes to `later`.
+                moved.push((later, panels));
+                later += child.nodes.len() as u32 - 1;
+                panels += (child.position.len() / LANES) as u32;
+            }
+            let shifted = |node: &Node, (later, panels): (u32, u32)| Node {
+                first: if node.is_leaf { node.first + panels } else { node.first - 1 + later },
+                ..*node
+            };
+            for (child, &by) in children.iter().zip(&moved) {
+                whole.nodes.push(shifted(&child.nodes[0], by));
+                whole.boxes.extend_from_slice(&child.boxes[..2 * self.axes]);
+            }
+            for (child, &by) in children.iter().zip(&moved) {
+                whole.nodes.extend(child.nodes[1..].iter().map(|node| shifted(node, by)));
+                whole.boxes.extend_from_slice(&child.boxes[2 * self.axes..]);
             }
         }
-        let mut whole: Bounds = vec![(f32::INFINITY, f32::NEG_INFINITY); self.axes];
-        let mut rest = ids;
-        for (c, &size) in pieces.iter().enumerate() {
-            let (piece, later) = rest.split_at_mut(size);
-            rest = later;
-            let bounds = if is_leaf { self.panel(piece) } else { self.node(first + c, piece) };
-            for (a, (low, high)) in bounds.into_iter().enumerate() {
-                let ends = &mut self.boxes[(at * self.axes + a) * 2 * LANES..][..2 * LANES];
-                ends[c] = low;
-                ends[LANES + c] = high;
-                whole[a] = (whole[a].0.min(low), whole[a].1.max(high));
-            }
+        for child in children {
+            whole.position.extend_from_slice(&child.position);
         }
         whole
     }
 
-    fn panel(&mut self, ids: &[u32]) -> Bounds {
-        let p = self.dim;
-        let start = self.panels.len();
-        self.panels.resize(start + p * LANES, f32::INFINITY);
+    fn panel(&self, ids: &[u32]) -> Part {
         let mut bounds = vec![(f32::INFINITY, f32::NEG_INFINITY); self.axes];
-        for (lane, &id) in ids.iter().enumerate() {
-            let image = &self.images[id as usize * p..][..p];
-            for (a, &x) in image.iter().enumerate() {
-                self.panels[start + a * LANES + lane] = x;
-            }
-            for (b, &x) in bounds.iter_mut().zip(image) {
+        for &id in ids {
+            for (b, &x) in bounds.iter_mut().zip(&self.images[id as usize * self.dim..]) {
                 *b = (b.0.min(x), b.1.max(x));
             }
         }
-        self.position.extend(ids.iter().copied().chain(std::iter::repeat(ABSENT)).take(LANES));
-        bounds
+        let position = ids.iter().copied().chain(std::iter::repeat(ABSENT)).take(LANES).collect();
+        Part { position, bounds, ..Part::default() }
     }
 
-    /// Orders `ids` so that the first `m` lie below the others on the axis of largest variance, m near the
-    /// middle; returns m, a multiple of `unit` unless it is the edge between two much repeated values.
-    fn split(&mut self, ids: &mut [u32], unit: usize) -> usize {
+    /// Parts `ids` in two on the axis of largest variance, near the middle: after a multiple of `unit`, unless
+    /// at the edge between two much repeated values.
+    fn split<'i>(&self, ids: &'i mut [u32], unit: usize) -> (&'i mut [u32], &'i mut [u32]) {
         let n = ids.len();
         let p = self.dim;
         let (mut sum, mut square) = (vec![0.0_f64; self.axes], vec![0.0_f64; self.axes]);
@@ -350,32 +374,24 @@ impl Builder<'_> {
             }
             sampled += 1.0;
         }
-        let mut axis = 0;
         let spread = |a: usize| square[a] - sum[a] * sum[a] / sampled;
-        for a in 1..self.axes {
-            if spread(a) > spread(axis) {
-                axis = a;
-            }
-        }
-        self.pairs.clear();
-        self.pairs.extend(ids.iter().map(|&id| (self.images[id as usize * p + axis], id)));
+        let axis = (1..self.axes).fold(0, |best, a| if spread(a) > spread(best) { a } else { best });
+        let mut pairs: Vec<(f32, u32)> = ids.iter().map(|&id| (self.images[id as usize * p + axis], id)).collect();
         let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
         let mut middle = ((n / 2 + unit / 2) / unit * unit).clamp(unit, n - 1);
-        let (_, &mut (value, _), _) = self.pairs.select_nth_unstable_by(middle, order);
+        let (_, &mut (value, _), _) = pairs.select_nth_unstable_by(middle, order);
         if n > LEAF {
-            let less = self.pairs.iter().filter(|x| x.0 < value).count();
-            let up_to = self.pairs.iter().filter(|x| x.0 <= value).count();
-            if up_to - less > n / 16 {
-                let edge = if middle - less <= up_to - middle { less } else { up_to };
-                if edge >= n / 8 && edge <= n - n / 8 {
-                    self.pairs.select_nth_unstable_by(edge, order);
-                    middle = edge;
-                }
+            let less = pairs.iter().filter(|x| x.0 < value).count();
+            let up_to = pairs.iter().filter(|x| x.0 <= value).count();
+            let edge = if middle - less <= up_to - middle { less } else { up_to };
+            if up_to - less > n / 16 && edge >= n / 8 && edge <= n - n / 8 {
+                pairs.select_nth_unstable_by(edge, order);
+                middle = edge;
             }
         }
-        for (id, pair) in ids.iter_mut().zip(&self.pairs) {
+        for (id, pair) in ids.iter_mut().zip(&pairs) {
             *id = pair.1;
         }
-        middle
+        ids.split_at_mut(middle)
     }
 }

@@ -1,0 +1,223 @@
+"""Exact K-nearest search: dvim and its peers, on the same points, in one run.
+
+    python -m venv .venv && .venv/bin/pip install -r bench/requirements.txt
+    cargo build --release -p dvim --example bench_search
+    cargo build --release --manifest-path bench/kiddo/Cargo.toml
+    .venv/bin/python bench/search.py [--sizes small,medium,large] [--threads 2] [--write docs/benchmarks.md]
+
+Every peer gets the same points, K, thread count and exactness. A round runs each method once; figures are
+medians over rounds, so that a burst of load on the machine falls on all of them. Only the search is compared:
+the time to prepare an index is its own column. Answers are checked: our squared distances must equal those
+of the plain f64 sum, and every peer's K distances must agree with ours within its own precision.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+OURS = ROOT / "target/release/examples/bench_search"
+KIDDO = ROOT / "bench/kiddo/target/release/bench-kiddo"
+BEGIN, END = "<!-- begin: bench/search.py -->", "<!-- end: bench/search.py -->"
+
+# name: (reference points, queries, rounds). 13,000 queries of 6,500 points is one arm of n = 20,000.
+SIZES = {"small": (6_500, 13_000, 7), "medium": (100_000, 4_000, 5), "large": (1_000_000, 1_000, 3)}
+DIM, K = 20, 50
+
+
+def points(np, n, n_queries, metric, seed=1):
+    """Ten coins and ten normals stretched by learned weights, or twenty normals with equal ones.
+
+    Learned: six strong axes; the others carry the noise of a fit, |N(0, sd)| with sd = 0.045 at 6,500
+    reference points (3,500 training units an arm), shrinking like 1/sqrt(n) as fits on more units do.
+    """
+    rng = np.random.default_rng(seed)
+    weights = np.ones(DIM)
+    if metric == "learned":
+        weights = np.abs(rng.normal(0, 0.045 * np.sqrt(6_500 / n), DIM))
+        for axis, weight in {0: 0.8, 3: 0.5, 7: 0.3, 10: 0.6, 13: 0.45, 17: 0.35}.items():
+            weights[axis] = weight
+
+    def draw(m):
+        x = rng.standard_normal((m, DIM))
+        if metric == "learned":
+            x[:, : DIM // 2] = rng.random((m, DIM // 2)) < 0.5
+        return np.ascontiguousarray(x * np.sqrt(weights))
+
+    return draw(n), draw(n_queries)
+
+
+def timed(function):
+    start = time.perf_counter()
+    value = function()
+    return time.perf_counter() - start, value
+
+
+class Program:
+    """A method in another process, which reads the points from files and prints its own times."""
+
+    def __init__(self, command, distances, env):
+        self.command, self.distances, self.env = command, distances, env
+
+    def round(self, np):
+        out = subprocess.run(self.command, env=self.env, check=True, capture_output=True, text=True).stdout
+        built, searched = (float(x) for x in out.split()[:2])
+        return built, searched, np.fromfile(self.distances)
+
+
+class Library:
+    """A method in this process: `build()` returns an index, `search(index)` squared distances."""
+
+    def __init__(self, build, search):
+        self.build, self.search = build, search
+
+    def round(self, np):
+        built, index = timed(self.build)
+        searched, distances = timed(lambda: self.search(index))
+        return built, searched, np.asarray(distances, dtype=np.float64).ravel()
+
+
+def methods(np, reference, queries, folder, threads, large):
+    import faiss
+    from scipy.spatial import cKDTree
+    from sklearn.neighbors import NearestNeighbors
+
+    faiss.omp_set_num_threads(threads)
+    reference.tofile(folder / "reference")
+    queries.tofile(folder / "queries")
+    env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
+    files = [str(folder / "reference"), str(folder / "queries")]
+    found = {"dvim": Program([str(OURS), *files, str(DIM), str(K), "1", str(folder / "dvim")], folder / "dvim.distance", env)}
+
+    def flat():
+        index = faiss.IndexFlatL2(DIM)
+        index.add(reference.astype(np.float32))
+        return index
+
+    single = queries.astype(np.float32)
+    found["FAISS flat (f32)"] = Library(flat, lambda index: index.search(single, K)[0])
+    found["SciPy cKDTree"] = Library(
+        lambda: cKDTree(reference), lambda tree: tree.query(queries, K, workers=threads)[0] ** 2
+    )
+    for name in ["kd_tree", "ball_tree", "brute"]:
+        if large and name == "ball_tree":
+            continue  # slower than kd_tree at every smaller size; its build alone takes a minute
+        found[f"scikit-learn {name}"] = Library(
+            lambda name=name: NearestNeighbors(n_neighbors=K, algorithm=name, n_jobs=threads).fit(reference),
+            lambda index: index.kneighbors(queries)[0] ** 2,
+        )
+    if KIDDO.exists():
+        command = [str(KIDDO), *files, str(K), "1", str(folder / "kiddo")]
+        found["kiddo"] = Program(command, folder / "kiddo", env)
+    else:
+        print("kiddo is left out: build bench/kiddo first", file=sys.stderr)
+    return found
+
+
+def check(np, name, distances, ours, scale):
+    """Peers in f64 agree to rounding; FAISS and scikit-learn's brute expand the square and lose digits."""
+    loose = {"FAISS flat (f32)": 3e-6, "scikit-learn brute": 1e-11}.get(name, 1e-12)
+    worst = float(np.max(np.abs(distances - ours)))
+    assert worst <= loose * scale, f"{name}: distances differ by {worst}"
+
+
+def run(sizes, threads):
+    import numpy as np
+
+    rows = []
+    for size in sizes:
+        n, n_queries, rounds = SIZES[size]
+        for metric in ["learned", "equal"]:
+            reference, queries = points(np, n, n_queries, metric)
+            with tempfile.TemporaryDirectory() as folder:
+                folder = pathlib.Path(folder)
+                candidates = methods(np, reference, queries, folder, threads, n >= 1_000_000)
+                times = {name: [] for name in candidates}
+                for turn in range(rounds):
+                    for name, method in candidates.items():
+                        if turn > 0 and times[name][0][1] > 20:
+                            continue  # a peer that takes this long is measured once
+                        built, searched, distances = method.round(np)
+                        times[name].append((built, searched))
+                        if turn == 0:
+                            if name == "dvim":
+                                ours = distances
+                                index = np.fromfile(folder / "dvim.index", dtype=np.uint32).reshape(-1, K)
+                                exact = ((queries[:200, None, :] - reference[index[:200]]) ** 2)
+                                exact = np.cumsum(exact, axis=2)[:, :, -1]  # one by one, in axis order
+                                assert np.array_equal(exact.ravel(), ours[: 200 * K]), "dvim: not the plain sum"
+                            check(np, name, distances, ours, float((np.abs(reference).max(0) ** 2).sum()))
+                        print(f"{n} {metric} {name}: build {built:.3f} s, search {searched / n_queries * 1e6:.1f} us", file=sys.stderr)
+            medians = {name: tuple(statistics.median(column) for column in zip(*runs)) for name, runs in times.items()}
+            rows.append((n, n_queries, metric, medians))
+    return rows
+
+
+def table(rows, threads):
+    import faiss
+    import numpy
+    import scipy
+    import sklearn
+
+    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
+    flags = next((l for l in open("/proc/cpuinfo") if l.startswith("flags")), "")
+    widest = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "no AVX2"
+    rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    names = list(dict.fromkeys(name for *_, medians in rows for name in medians))
+    lines = [
+        f"Exact K = {K} nearest, p = {DIM}, {threads} threads each, wall µs per query (medians; load at the end "
+        f"{os.getloadavg()[0]:.1f}), in brackets how many times slower than dvim.",
+        "",
+        "| reference points × queries | metric | " + " | ".join(names) + " | fastest peer ÷ dvim |",
+        "| --- | --- |" + " --- |" * (len(names) + 1),
+    ]
+    for n, n_queries, metric, medians in rows:
+        ours = medians["dvim"][1]
+        cells = []
+        for name in names:
+            if name not in medians:
+                cells.append("–")
+            elif name == "dvim":
+                cells.append(f"**{ours / n_queries * 1e6:.1f}**")
+            else:
+                cells.append(f"{medians[name][1] / n_queries * 1e6:,.1f} ({medians[name][1] / ours:.1f}×)")
+        fastest = min(medians[name][1] for name in medians if name != "dvim")
+        lines.append(f"| {n:,} × {n_queries:,} | {metric} | " + " | ".join(cells) + f" | **{fastest / ours:.1f}×** |")
+    lines += ["", "Seconds to prepare the index:", "", "| reference points | metric | " + " | ".join(names) + " |", "| --- | --- |" + " --- |" * len(names)]
+    for n, _, metric, medians in rows:
+        lines.append(f"| {n:,} | {metric} | " + " | ".join(f"{medians[x][0]:.3f}" if x in medians else "–" for x in names) + " |")
+    lines += [
+        "",
+        f"Machine: {model}, {os.cpu_count()} cores, {widest}, shared with other work. {platform.system()}, {rustc}, "
+        f"dvim {commit}, Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
+        f"scikit-learn {sklearn.__version__}, faiss-cpu {faiss.__version__}, kiddo 6.3.0. {time.strftime('%Y-%m-%d')}.",
+    ]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default="small,medium,large")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
+    args = parser.parse_args()
+    # Before the libraries load: they read these once.
+    for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]:
+        os.environ[variable] = str(args.threads)
+    text = table(run(args.sizes.split(","), args.threads), args.threads)
+    print(text)
+    if args.write:
+        page = args.write.read_text()
+        before, rest = page.split(BEGIN)
+        args.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()
