@@ -14,6 +14,7 @@ use crate::schema::{
     rows_where,
 };
 use crate::table::{Column, DateText, Ids, Table, Values, date};
+use std::borrow::Cow;
 
 pub use crate::schema::LARGEST_VALUE;
 
@@ -489,8 +490,8 @@ pub(crate) struct Examined {
 }
 
 /// The rows that are still there, while rules leave some out. Problems name rows of the file.
-struct Kept {
-    table: Table,
+struct Kept<'a> {
+    table: Cow<'a, Table>,
     /// The row of the file, from 0, of each row of the table.
     origin: Vec<usize>,
     flow: Flow,
@@ -499,7 +500,7 @@ struct Kept {
     settled: usize,
 }
 
-impl Kept {
+impl Kept<'_> {
     /// Turns rows of the table into rows of the file.
     fn settle(&mut self) {
         for p in &mut self.problems[self.settled..] {
@@ -515,7 +516,7 @@ impl Kept {
         self.flow.steps.push(FlowStep { reason: reason.into(), n_dropped });
         if n_dropped > 0 {
             self.settle();
-            self.table = self.table.select(&rows);
+            self.table = Cow::Owned(self.table.select(&rows));
             self.origin = rows.iter().map(|&i| self.origin[i]).collect();
         }
         n_dropped
@@ -541,7 +542,8 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     if !problems.is_empty() {
         return Examined { problems, flow, ..Examined::default() };
     }
-    let mut kept = Kept { table: table.clone(), origin: (0..table.n_rows()).collect(), flow, problems, settled: 0 };
+    let mut kept =
+        Kept { table: Cow::Borrowed(table), origin: (0..table.n_rows()).collect(), flow, problems, settled: 0 };
     if !keep_rows(&mut kept, roles) {
         return kept.failed();
     }
@@ -697,7 +699,7 @@ fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut 
 
 /// Applies, in this order, filters, the choice of arms, dates, zero times and missing values.
 /// Says whether there is anything to go on with.
-fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
+fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
     for (name, value) in &roles.filters {
         let held = distinct(kept.column(name), 6);
         kept.leave_out(format!("{name} is not {value}"), |t, i| {
@@ -761,7 +763,8 @@ fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
             .map(|name| read_dates(kept.table.column(name).expect("its presence was checked"), &mut kept.problems));
         let [Some(from), Some(to)] = days else { return false };
         let values = Values::Number(from.iter().zip(&to).map(|(a, b)| b - a).collect());
-        kept.table = std::mem::take(&mut kept.table).with(Column { name: roles.time_name(), values });
+        let dated = kept.table.clone().into_owned().with(Column { name: roles.time_name(), values });
+        kept.table = Cow::Owned(dated);
     }
     if roles.zero_time == ZeroTime::Drop {
         let name = roles.time_name();
@@ -802,7 +805,7 @@ fn keep_rows(kept: &mut Kept, roles: &Roles) -> bool {
 }
 
 /// Leaves out rows with a missing value in a column that is used, and says whether they differ.
-fn drop_missing(kept: &mut Kept, roles: &Roles) {
+fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
     let id = roles.id_column(kept.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
     let is_used = |name: &str| {
         let role = if name == roles.time_name() { "time" } else { roles.role_of(name, id.as_deref()) };
@@ -1033,7 +1036,7 @@ fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
 
 fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
     let remedy = "give times as numbers, such as days since the start; a decimal comma must become a point; dates are named with --start and --end";
-    let mut values = numbers(column, "the time", remedy, problems)?;
+    let mut values = numbers(column, "the time", remedy, problems)?.into_owned();
     let missing = refuse_missing(column, "the time", problems);
     let infinite = refuse_not_finite(&column.name, &values, problems);
     if roles.zero_time == ZeroTime::Shift && values.contains(&0.0) {

@@ -7,6 +7,7 @@
 
 use crate::error::{Problem, ProblemKind, RowList};
 use crate::table::{Column, Table, Values, date};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Text with more levels than this is refused unless it is declared categorical: it is a name, a
@@ -176,9 +177,9 @@ impl Missing {
 }
 
 /// One column as numbers: values, or positions of levels; NaN where it is missing.
-pub(crate) struct Reading {
+pub(crate) struct Reading<'a> {
     pub(crate) kind: Kind,
-    pub(crate) values: Vec<f64>,
+    pub(crate) values: Cow<'a, [f64]>,
 }
 
 /// Covariates as numbers.
@@ -211,9 +212,14 @@ pub(crate) fn rows_where(n: usize, bad: impl Fn(usize) -> bool) -> RowList {
 }
 
 /// Numbers, or a refusal that shows the texts that are not.
-pub(crate) fn numbers(column: &Column, role: &str, remedy: &str, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
+pub(crate) fn numbers<'a>(
+    column: &'a Column,
+    role: &str,
+    remedy: &str,
+    problems: &mut Vec<Problem>,
+) -> Option<Cow<'a, [f64]>> {
     match &column.values {
-        Values::Number(v) => Some(v.clone()),
+        Values::Number(v) => Some(v.into()),
         Values::Text(t) => {
             let parsed: Vec<Option<f64>> = t.levels.iter().map(|s| s.parse::<f64>().ok()).collect();
             let is_text = |i: usize| parsed.get(t.codes[i] as usize).is_some_and(Option::is_none);
@@ -263,11 +269,11 @@ pub(crate) fn refuse_not_finite(name: &str, values: &[f64], problems: &mut Vec<P
 }
 
 /// Reads a covariate.
-pub(crate) fn read(column: &Column, declared: Declared, problems: &mut Vec<Problem>) -> Option<Reading> {
+pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Vec<Problem>) -> Option<Reading<'a>> {
     match (&column.values, declared) {
         (Values::Number(v), Declared::Nothing | Declared::Numeric) => {
             let bad = refuse_not_finite(&column.name, v, problems);
-            (!bad).then(|| Reading { kind: Kind::Number, values: v.clone() })
+            (!bad).then(|| Reading { kind: Kind::Number, values: v.into() })
         }
         (Values::Number(v), Declared::Categorical) => {
             if refuse_not_finite(&column.name, v, problems) {
@@ -322,7 +328,7 @@ fn of_levels(
     mut levels: Vec<String>,
     mut values: Vec<f64>,
     problems: &mut Vec<Problem>,
-) -> Option<Reading> {
+) -> Option<Reading<'static>> {
     let most = if declared == Declared::Categorical { MOST_DECLARED_LEVELS } else { MOST_LEVELS };
     if levels.len() > most {
         let some: Vec<String> = levels.iter().take(3).cloned().collect();
@@ -368,7 +374,7 @@ fn of_levels(
         }
         _ => Kind::Category { levels },
     };
-    Some(Reading { kind, values })
+    Some(Reading { kind, values: values.into() })
 }
 
 /// Warns of levels that differ only in case or spaces: a misspelling more often than two levels.
@@ -450,7 +456,7 @@ pub(crate) fn encode(
         if gaps.count > 0 {
             let fill = typical(&reading);
             let marks: Vec<f64> = reading.values.iter().map(|v| f64::from(u8::from(v.is_nan()))).collect();
-            reading.values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = fill);
+            reading.values.to_mut().iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = fill);
             filled = Some((fill, marks));
             problems.push(
                 Problem::warning(
@@ -486,7 +492,7 @@ pub(crate) fn encode(
         if let Some((_, marks)) = filled {
             let covariate = Covariate { name: name.to_string(), kind: Kind::Missing, first: out.width(), fill: None };
             out.schema.push(covariate);
-            parts.push(marks);
+            parts.push(marks.into());
         }
     }
     let width = out.width();
@@ -500,7 +506,7 @@ pub(crate) fn encode(
 }
 
 /// The median of a number (the lower of two), the most frequent level of a category (the first of ties).
-fn typical(reading: &Reading) -> f64 {
+fn typical(reading: &Reading<'_>) -> f64 {
     let mut known: Vec<f64> = reading.values.iter().copied().filter(|v| !v.is_nan()).collect();
     known.sort_by(f64::total_cmp);
     match reading.kind {
