@@ -3,10 +3,13 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{Estimator, Options};
-use dvim::cohort::Roles;
+use dvim::cohort::{Roles, ZeroTime};
+use dvim::constraint::{Caliper, Constraints};
 use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
+use dvim::schema::Missing;
 use dvim::simulate::Scenario;
+use dvim_io::run::EffectsFormat;
 use std::path::PathBuf;
 
 const ABOUT: &str = "Does treatment change whether the event ever happens, and when?
@@ -49,6 +52,10 @@ pub enum Command {
     Fit(FitArgs),
     /// Show the match groups of one patient of a run
     Match(MatchArgs),
+    /// Estimate both effects for patients who were not in the cohort
+    Predict(PredictArgs),
+    /// Repeat a run from its summary and say whether the result is the same
+    Rerun(RerunArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -61,12 +68,18 @@ pub enum Command {
 #[command(next_help_heading = "Columns")]
 pub struct RoleArgs {
     /// Time to event or censoring
-    #[arg(long, value_name = "COLUMN")]
-    pub time: String,
+    #[arg(long, value_name = "COLUMN", required_unless_present_any = ["start", "end"], conflicts_with_all = ["start", "end"])]
+    pub time: Option<String>,
+    /// Date on which follow-up starts, as 2019-07-31; with --end, instead of --time. Times are then in days
+    #[arg(long, value_name = "COLUMN", requires = "end")]
+    pub start: Option<String>,
+    /// Date of the event or of censoring
+    #[arg(long, value_name = "COLUMN", requires = "start")]
+    pub end: Option<String>,
     /// Whether the event was seen: 1 or true; 0 or false if censored
     #[arg(long, value_name = "COLUMN")]
     pub event: String,
-    /// The arm: two values
+    /// The arm: two values, or more with --treated and --control
     #[arg(long, value_name = "COLUMN")]
     pub treatment: String,
     /// The horizon H, in the unit of the time column. Event-free at H means cured; there is no
@@ -82,19 +95,86 @@ pub struct RoleArgs {
     /// Which value of the treatment column means treated [default: 1, true, yes or treated]
     #[arg(long, value_name = "LABEL")]
     pub treated: Option<String>,
+    /// Which value means control; with --treated, rows of any other arm are left out and counted
+    #[arg(long, value_name = "LABEL")]
+    pub control: Option<String>,
+    /// Covariates that are numbers whatever they look like
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub numeric: Vec<String>,
+    /// Covariates that are categories whatever they look like, such as codes
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub categorical: Vec<String>,
+    /// Columns to ignore
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub drop: Vec<String>,
+    /// Keep only rows in which the column has this value; may be given several times
+    #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = filter)]
+    pub filters: Vec<(String, String)>,
+    /// Rows with missing values: refuse the table, drop the rows, or fill in the median or most
+    /// frequent level and match on having done so
+    #[arg(long, value_enum, default_value_t = MissingArg::Refuse)]
+    pub missing: MissingArg,
+    /// Times of zero: refuse the table, drop the rows, or take half of the smallest positive time
+    #[arg(long, value_enum, default_value_t = ZeroTimeArg::Refuse)]
+    pub zero_time: ZeroTimeArg,
+}
+
+fn filter(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((column, value)) if !column.trim().is_empty() => Ok((column.trim().to_string(), value.trim().to_string())),
+        _ => Err("a filter is written COLUMN=VALUE, as in --where etype=1".into()),
+    }
+}
+
+/// `--missing`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum MissingArg {
+    /// Refuse the table, naming columns and rows
+    Refuse,
+    /// Leave out rows with a missing value in a column that is used
+    Drop,
+    /// Fill in, and add an indicator that takes part in the metrics
+    Indicator,
+}
+
+/// `--zero-time`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum ZeroTimeArg {
+    /// Refuse the table
+    Refuse,
+    /// Leave out the rows
+    Drop,
+    /// Half of the smallest positive time
+    Shift,
 }
 
 impl RoleArgs {
     /// As the engine takes them.
     pub fn roles(&self) -> Roles {
         Roles {
-            time: self.time.clone(),
+            time: self.time.clone().unwrap_or_default(),
+            dates: self.start.clone().zip(self.end.clone()).map(|(start, end)| [start, end]),
             event: self.event.clone(),
             treatment: self.treatment.clone(),
             horizon: self.horizon,
             id: self.id.clone(),
             covariates: self.covariates.clone(),
             treated: self.treated.clone(),
+            control: self.control.clone(),
+            numeric: self.numeric.clone(),
+            categorical: self.categorical.clone(),
+            drop: self.drop.clone(),
+            filters: self.filters.clone(),
+            missing: match self.missing {
+                MissingArg::Refuse => Missing::Refuse,
+                MissingArg::Drop => Missing::Drop,
+                MissingArg::Indicator => Missing::Indicator,
+            },
+            zero_time: match self.zero_time {
+                ZeroTimeArg::Refuse => ZeroTime::Refuse,
+                ZeroTimeArg::Drop => ZeroTime::Drop,
+                ZeroTimeArg::Shift => ZeroTime::Shift,
+            },
         }
     }
 }
@@ -128,6 +208,28 @@ pub struct MethodArgs {
     /// Decides, with the ids, who trains and who is estimated
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Covariates on which every member of a group must agree with the patient
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub exact: Vec<String>,
+    /// Largest difference allowed in a covariate: age=5 in its own unit, age=0.2sd in standard
+    /// deviations; may be given several times
+    #[arg(long = "caliper", value_name = "COVARIATE=WIDTH", value_parser = caliper)]
+    pub calipers: Vec<Caliper>,
+    /// Keep a patient out of the patient's own group
+    #[arg(long)]
+    pub exclude_self: bool,
+}
+
+fn caliper(text: &str) -> Result<Caliper, String> {
+    let wrong = || "a caliper is written COVARIATE=WIDTH, as in --caliper age=5 or --caliper age=0.2sd".to_string();
+    let (covariate, width) = text.rsplit_once('=').ok_or_else(wrong)?;
+    let width = width.trim();
+    let (number, in_sd) = match width.strip_suffix("sd") {
+        Some(number) => (number, true),
+        None => (width, false),
+    };
+    let width = number.trim().parse().map_err(|_| wrong())?;
+    Ok(Caliper { covariate: covariate.trim().to_string(), width, in_sd })
 }
 
 impl MethodArgs {
@@ -159,6 +261,11 @@ impl MethodArgs {
                 ScaleArg::None => Scale::None,
             },
             seed: self.seed,
+            constraints: Constraints {
+                exact: self.exact.clone(),
+                calipers: self.calipers.clone(),
+                exclude_self: self.exclude_self,
+            },
             ..Options::default()
         }
     }
@@ -330,6 +437,9 @@ pub struct FitArgs {
     /// Where to write the run
     #[arg(short, long, value_name = "DIR", default_value = "dvim-run")]
     pub output: PathBuf,
+    /// Format of the effects
+    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
+    pub format: FormatArg,
     /// Replace a run that exists
     #[arg(long)]
     pub force: bool,
@@ -351,4 +461,78 @@ pub struct MatchArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// `dvim predict`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim predict run new.csv -o predicted.csv
+
+new.csv needs the covariates of the run, under the same names; other columns are ignored.
+The output has the columns of effects.csv. A patient who cannot be served has empty cells and a flag.")]
+pub struct PredictArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// The new patients: a table with a header, one row for each; - for standard input
+    pub table: PathBuf,
+    /// Patient ids [default: the column `id` if there is one, else row numbers]
+    #[arg(long, value_name = "COLUMN")]
+    pub id: Option<String>,
+    /// No estimate for a patient one of whose groups reaches farther than this. Distances are those
+    /// of the diameters in effects.csv
+    #[arg(long, value_name = "D")]
+    pub max_distance: Option<f64>,
+    /// Where to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Also write who is in each group: one row for each member
+    #[arg(long, value_name = "FILE")]
+    pub groups: Option<PathBuf>,
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
+    pub format: FormatArg,
+    /// Replace files that exist
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Comma-separated values
+    Csv,
+    /// An array of objects, one to a line
+    Json,
+    /// Apache Parquet, where dvim was built with it
+    Parquet,
+}
+
+impl FormatArg {
+    /// As the writer takes it.
+    pub fn format(self) -> EffectsFormat {
+        match self {
+            FormatArg::Csv => EffectsFormat::Csv,
+            FormatArg::Json => EffectsFormat::Json,
+            FormatArg::Parquet => EffectsFormat::Parquet,
+        }
+    }
+}
+
+/// `dvim rerun`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim rerun run/summary.json cohort.csv
+
+Exit codes: 0 the same to the last bit, 1 not the same, 2 it cannot be repeated.")]
+pub struct RerunArgs {
+    /// The summary of the run, or its directory
+    pub summary: PathBuf,
+    /// The table it was made from [default: a file of the recorded name in the working directory, in
+    /// the run or beside it]
+    pub table: Option<PathBuf>,
+    /// Keep the new run here
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
 }

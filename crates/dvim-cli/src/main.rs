@@ -24,7 +24,9 @@ impl From<std::io::Error> for Failure {
     fn from(e: std::io::Error) -> Failure {
         match e.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::PipeClosed,
-            std::io::ErrorKind::AlreadyExists => Failure::Input(format!("error: {e}")),
+            std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::Unsupported => {
+                Failure::Input(format!("error: {e}"))
+            }
             _ => Failure::Other(format!("error: {e}")),
         }
     }
@@ -80,6 +82,8 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Fit(args) => commands::fit::run(&args),
         Command::Match(args) => commands::match_groups::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Rerun(args) => commands::rerun::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);

@@ -2,5 +2,7 @@
 
 pub mod atomic;
 pub mod memory;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod read;
 pub mod run;

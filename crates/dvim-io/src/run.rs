@@ -11,16 +11,17 @@
 //! 32 bytes  SHA-256 of everything before
 //! ```
 
-use crate::atomic::{Directory, Hashing};
+use crate::atomic::{Directory, Hashing, hex};
 use dvim::analysis::{Analysis, Fit};
-use dvim::cohort::{Arm, Cohort, Units};
+use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::effect::Corrected;
 use dvim::error::Problem;
 use dvim::table::Ids;
 use dvim_report::record::{
-    CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
+    CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
+    SUMMARY_SCHEMA, Summary,
 };
-use dvim_report::tables;
+use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -58,6 +59,9 @@ struct Header {
     ids: String,
     id_bytes: usize,
     names: Vec<String>,
+    /// How covariates became columns; empty in files from before there were categories: all numbers.
+    #[serde(default)]
+    covariates: Vec<CovariateRecord>,
     labels: [String; 2],
     horizon: f64,
     options: OptionsRecord,
@@ -69,9 +73,43 @@ struct Header {
     cross_fit: Option<CrossFitRecord>,
 }
 
+/// The format of the effects of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EffectsFormat {
+    /// `effects.csv`.
+    #[default]
+    Csv,
+    /// `effects.json`.
+    Json,
+    /// `effects.parquet`; needs the feature `parquet`.
+    Parquet,
+}
+
+impl EffectsFormat {
+    /// All formats.
+    pub const ALL: [EffectsFormat; 3] = [EffectsFormat::Csv, EffectsFormat::Json, EffectsFormat::Parquet];
+
+    /// The name of the file.
+    pub fn file(self) -> &'static str {
+        match self {
+            EffectsFormat::Csv => "effects.csv",
+            EffectsFormat::Json => "effects.json",
+            EffectsFormat::Parquet => "effects.parquet",
+        }
+    }
+
+    /// The format of a run that was written.
+    pub fn of(summary: &Summary) -> EffectsFormat {
+        EffectsFormat::ALL.into_iter().find(|f| summary.files.contains_key(f.file())).unwrap_or_default()
+    }
+}
+
 /// A run that was reopened.
 #[derive(Debug)]
 pub struct Run {
+    /// Files of the run that are not what they were when it was written, and what is wrong with each. The cohort and
+    /// the fit are never among them: a run whose `run.dvim` was changed is not opened.
+    pub changed: Vec<String>,
     /// What `summary.json` says.
     pub summary: Summary,
     /// The cohort.
@@ -82,6 +120,20 @@ pub struct Run {
     pub corrected: Vec<Corrected>,
 }
 
+/// Where a cohort came from.
+pub struct Origin<'a> {
+    /// The file.
+    pub input: InputRecord,
+    /// Its columns' parts.
+    pub roles: RolesRecord,
+    /// Rows that were left out.
+    pub flow: &'a Flow,
+    /// What is worth knowing of it.
+    pub warnings: &'a [Problem],
+    /// In which format its effects are wanted.
+    pub format: EffectsFormat,
+}
+
 /// Writes a run; the directory appears when all is written. With `force` an existing run, and
 /// nothing but a run, is replaced.
 pub fn write_run(
@@ -89,12 +141,10 @@ pub fn write_run(
     force: bool,
     cohort: &Cohort,
     analysis: &Analysis,
-    input: InputRecord,
-    roles: RolesRecord,
-    warnings: &[Problem],
+    origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let directory = begin_run(target, force)?;
-    let summary = write_files(&directory, cohort, analysis, input, roles, warnings)?;
+    let summary = write_files(&directory, cohort, analysis, origin)?;
     directory.publish()?;
     Ok(summary)
 }
@@ -104,21 +154,19 @@ pub fn write_files(
     directory: &Directory,
     cohort: &Cohort,
     analysis: &Analysis,
-    input: InputRecord,
-    roles: RolesRecord,
-    warnings: &[Problem],
+    origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let mut files = BTreeMap::new();
-    files.insert(
-        "effects.csv".to_string(),
-        directory.write("effects.csv", |out| tables::write_effects(out, cohort, analysis))?,
-    );
+    let effects = tables::effect_table(cohort, analysis);
+    let name = origin.format.file();
+    let digest = directory.write(name, |out| write_effect_table(out, &effects, origin.format))?;
+    files.insert(name.to_string(), digest);
     files.insert(
         "weights.csv".to_string(),
         directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
     );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, analysis))?);
-    let summary = Summary::of(cohort, analysis, input, roles, warnings, files);
+    let summary = Summary::of(cohort, analysis, origin.input, origin.roles, origin.flow, origin.warnings, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")
@@ -143,6 +191,25 @@ pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
     })
 }
 
+/// Writes effects in a format.
+pub fn write_effect_table<'a>(
+    out: &mut (impl Write + Send),
+    effects: &EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync>,
+    format: EffectsFormat,
+) -> io::Result<()> {
+    match format {
+        EffectsFormat::Csv => effects.write_csv(out),
+        EffectsFormat::Json => effects.write_json(out),
+        #[cfg(feature = "parquet")]
+        EffectsFormat::Parquet => crate::parquet::write_effects(out, effects),
+        #[cfg(not(feature = "parquet"))]
+        EffectsFormat::Parquet => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this dvim was built without Parquet; build it with --features parquet, or use --format csv",
+        )),
+    }
+}
+
 fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     let fit = &analysis.fit;
     let units = cohort.to_units();
@@ -157,6 +224,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         ids: ids.into(),
         id_bytes,
         names: units.names.clone(),
+        covariates: cohort.schema().iter().map(CovariateRecord::from).collect(),
         labels: units.labels.clone(),
         horizon: cohort.horizon(),
         options: (&fit.options).into(),
@@ -228,25 +296,63 @@ fn open(path: &Path) -> Result<Run, String> {
     }
     let text =
         fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
+    let summary = parse_summary(&text)?;
+    let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
+    let (cohort, fit, corrected) =
+        read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
+    let store = Sha256::digest(&bytes);
+    if summary.files.get("run.dvim") != Some(&hex(&store)) {
+        return Err(
+            "summary.json and run.dvim are not of one run, or one of them was changed; run `dvim fit` again".into()
+        );
+    }
+    if summary.horizon != cohort.horizon() || summary.options != OptionsRecord::from(&fit.options) {
+        return Err(
+            "summary.json was changed: its horizon or options are not those of the run; run `dvim fit` again".into()
+        );
+    }
+    let mut changed = Vec::new();
+    for (name, digest) in summary.files.iter().filter(|(name, _)| *name != "run.dvim") {
+        match hash_file(&path.join(name)) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => changed.push(format!("`{name}` is gone")),
+            Err(e) => changed.push(format!("`{name}` cannot be read: {e}")),
+            Ok(found) if found != *digest => changed.push(format!("`{name}` was changed after it was written")),
+            Ok(_) => {}
+        }
+    }
+    Ok(Run { changed, summary, cohort, fit, corrected })
+}
+
+fn parse_summary(text: &str) -> Result<Summary, String> {
     #[derive(Deserialize)]
     struct Schema {
         schema: String,
         version: String,
     }
     let found: Schema =
-        serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+        serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
     if found.schema != SUMMARY_SCHEMA {
         return Err(format!(
             "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
             found.version, found.schema
         ));
     }
-    let summary: Summary =
-        serde_json::from_str(&text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
-    let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit, corrected) =
-        read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
-    Ok(Run { summary, cohort, fit, corrected })
+    serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))
+}
+
+/// SHA-256 of a file.
+pub fn hash_file(path: &Path) -> io::Result<String> {
+    let mut digest = Hashing::new(io::sink());
+    io::copy(&mut fs::File::open(path)?, &mut digest)?;
+    Ok(hex(&digest.finish().1))
+}
+
+/// Reads `summary.json` alone: of a run, or by its own path.
+pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
+    let fail = |reason: String| OpenError { path: path.to_path_buf(), reason };
+    let file = if path.is_dir() { path.join("summary.json") } else { path.to_path_buf() };
+    let text = fs::read_to_string(&file).map_err(|e| fail(format!("summary.json cannot be read: {e}")))?;
+    parse_summary(&text).map_err(fail)
 }
 
 fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
@@ -291,7 +397,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         names: header.names,
         labels: header.labels,
     };
-    let cohort = Cohort::from_units(units, header.horizon);
+    let mut cohort = Cohort::from_units(units, header.horizon);
+    if !header.covariates.is_empty() {
+        cohort = cohort.with_schema(CovariateRecord::schema(&header.covariates, p)?);
+    }
     let metrics = header.metrics.metrics();
     let (mut cross_fit, mut corrected) = (None, Vec::new());
     if let Some(record) = &header.cross_fit {
@@ -319,7 +428,40 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     if !rest.0.is_empty() {
         return Err("it is longer than it says".into());
     }
+    fits_together(&cohort, &fit)?;
     Ok((cohort, fit, corrected))
+}
+
+/// Whether the parts of a run are of one size, and its numbers numbers: nothing after this validates.
+fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
+    let p = cohort.n_covariates();
+    let metrics = [&fit.metrics.cure, &fit.metrics.time];
+    let sized =
+        metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
+            && fit.models.iter().all(|m| {
+                let q = 2 * p + 3;
+                let parts = [&m.cure, &m.latency];
+                let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
+                parts.iter().all(|part| part.coefficients.len() == p && errors(part))
+                    && m.center.len() == p
+                    && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
+            });
+    let units = 0..cohort.n_units();
+    let valid = cohort.horizon() > 0.0
+        && cohort.horizon().is_finite()
+        && units.clone().all(|i| cohort.recorded(i).0 > 0.0 && cohort.recorded(i).0.is_finite())
+        && cohort.all_covariates().iter().all(|x| x.abs() <= dvim::cohort::LARGEST_VALUE)
+        && metrics.iter().all(|m| {
+            m.weights.iter().all(|w| (0.0..=dvim::cohort::LARGEST_VALUE).contains(w))
+                && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
+                && m.scaling.center.iter().all(|c| c.is_finite())
+        });
+    let k = fit.options.group_size;
+    let pool = |z: Arm| units.clone().filter(|&i| cohort.arm(i) == z && !fit.is_training[i]).count();
+    if !sized || !valid || p == 0 || k == 0 || Arm::BOTH.into_iter().any(|z| pool(z) < k) {
+        return Err("its parts do not fit together".into());
+    }
+    Ok(())
 }
 
 /// What is left of a file that is being read.

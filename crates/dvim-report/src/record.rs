@@ -3,11 +3,13 @@
 
 use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
 use dvim::analysis::{Analysis, Average, Estimator, Fit, Options};
-use dvim::cohort::{Arm, Cohort};
+use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
+use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::joint::Family;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
+use dvim::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -49,7 +51,7 @@ pub struct InputRecord {
 /// Which column played which part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RolesRecord {
-    /// Time.
+    /// Time; where dates were given, both columns.
     pub time: String,
     /// Event.
     pub event: String,
@@ -57,23 +59,178 @@ pub struct RolesRecord {
     pub treatment: String,
     /// Id, or `null` where row numbers served.
     pub id: Option<String>,
-    /// Covariates.
+    /// Covariates: columns of the table.
     pub covariates: Vec<String>,
     /// What the arms are called in the table.
     pub labels: ByArm<String>,
+    /// What was asked for beyond that, so that the run can be repeated.
+    #[serde(default)]
+    pub asked: AskedRecord,
+}
+
+/// What was asked for of the table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AskedRecord {
+    /// `--start` and `--end`.
+    pub dates: Option<[String; 2]>,
+    /// `--id`.
+    pub id: Option<String>,
+    /// `--covariates`.
+    pub covariates: Option<Vec<String>>,
+    /// `--treated`.
+    pub treated: Option<String>,
+    /// `--control`.
+    pub control: Option<String>,
+    /// `--numeric`.
+    pub numeric: Vec<String>,
+    /// `--categorical`.
+    pub categorical: Vec<String>,
+    /// `--drop`.
+    pub drop: Vec<String>,
+    /// `--where`: columns and values.
+    pub filters: Vec<(String, String)>,
+    /// `--missing`.
+    pub missing: String,
+    /// `--zero-time`.
+    pub zero_time: String,
 }
 
 impl RolesRecord {
     /// The parts of the columns of a simulated cohort.
     pub fn simulated(cohort: &Cohort) -> RolesRecord {
+        let [time, event, treatment] = ["time", "event", "treatment"].map(String::from);
+        RolesRecord::of(&Roles { time, event, treatment, ..Roles::default() }, Some("id"), cohort)
+    }
+
+    /// What the roles meant for this cohort, whose ids come from the column `id`.
+    pub fn of(roles: &Roles, id: Option<&str>, cohort: &Cohort) -> RolesRecord {
+        let is_column = |c: &&Covariate| c.kind != Kind::Missing;
         RolesRecord {
-            time: "time".into(),
-            event: "event".into(),
-            treatment: "treatment".into(),
-            id: Some("id".into()),
-            covariates: cohort.names().to_vec(),
+            time: roles.time_name(),
+            event: roles.event.clone(),
+            treatment: roles.treatment.clone(),
+            id: id.map(str::to_string),
+            covariates: cohort.schema().iter().filter(is_column).map(|c| c.name.clone()).collect(),
             labels: ByArm::map(|z| cohort.label(z).to_string()),
+            asked: AskedRecord {
+                dates: roles.dates.clone(),
+                id: roles.id.clone(),
+                covariates: roles.covariates.clone(),
+                treated: roles.treated.clone(),
+                control: roles.control.clone(),
+                numeric: roles.numeric.clone(),
+                categorical: roles.categorical.clone(),
+                drop: roles.drop.clone(),
+                filters: roles.filters.clone(),
+                missing: roles.missing.name().into(),
+                zero_time: roles.zero_time.name().into(),
+            },
         }
+    }
+
+    /// The roles that it records, or what it says that is not known here.
+    pub fn roles(&self, horizon: f64) -> Result<Roles, String> {
+        let a = &self.asked;
+        let missing = [Missing::Refuse, Missing::Drop, Missing::Indicator].into_iter().find(|m| m.name() == a.missing);
+        let zero = [ZeroTime::Refuse, ZeroTime::Drop, ZeroTime::Shift].into_iter().find(|z| z.name() == a.zero_time);
+        Ok(Roles {
+            time: if a.dates.is_some() { String::new() } else { self.time.clone() },
+            dates: a.dates.clone(),
+            event: self.event.clone(),
+            treatment: self.treatment.clone(),
+            horizon,
+            id: a.id.clone(),
+            covariates: a.covariates.clone(),
+            treated: a.treated.clone(),
+            control: a.control.clone(),
+            numeric: a.numeric.clone(),
+            categorical: a.categorical.clone(),
+            drop: a.drop.clone(),
+            filters: a.filters.clone(),
+            missing: missing.ok_or_else(|| format!("unknown rule for missing values `{}`", a.missing))?,
+            zero_time: zero.ok_or_else(|| format!("unknown rule for times of zero `{}`", a.zero_time))?,
+        })
+    }
+}
+
+/// From the rows of a table to units.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// Rows of the table.
+    pub n_rows: usize,
+    /// Rows left out, in the order of the rules.
+    pub steps: Vec<FlowStepRecord>,
+    /// Rows that are left: units.
+    pub n_units: usize,
+}
+
+/// Rows that one rule left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowStepRecord {
+    /// The rule.
+    pub reason: String,
+    /// Rows.
+    pub n_dropped: usize,
+}
+
+impl From<&Flow> for FlowRecord {
+    fn from(f: &Flow) -> FlowRecord {
+        let step = |s: &dvim::cohort::FlowStep| FlowStepRecord { reason: s.reason.clone(), n_dropped: s.n_dropped };
+        FlowRecord { n_rows: f.n_rows, steps: f.steps.iter().map(step).collect(), n_units: f.n_kept() }
+    }
+}
+
+/// How a covariate became columns of numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CovariateRecord {
+    /// The column of the table.
+    pub name: String,
+    /// `number`, `indicator`, `category` or `missing`.
+    pub kind: String,
+    /// Its levels: of an indicator, that coded 0 and that coded 1.
+    pub levels: Vec<String>,
+    /// What stands for a missing value: a number or the position of a level.
+    pub fill: Option<f64>,
+}
+
+impl From<&Covariate> for CovariateRecord {
+    fn from(c: &Covariate) -> CovariateRecord {
+        let (kind, levels) = match &c.kind {
+            Kind::Number => ("number", vec![]),
+            Kind::Indicator { zero, one } => ("indicator", vec![zero.clone(), one.clone()]),
+            Kind::Category { levels } => ("category", levels.clone()),
+            Kind::Missing => ("missing", vec![]),
+        };
+        CovariateRecord { name: c.name.clone(), kind: kind.into(), levels, fill: c.fill }
+    }
+}
+
+impl CovariateRecord {
+    /// The covariates that these record, which must take `n_columns` columns of numbers.
+    pub fn schema(records: &[CovariateRecord], n_columns: usize) -> Result<Vec<Covariate>, String> {
+        let mut out: Vec<Covariate> = Vec::new();
+        for r in records {
+            let kind = match (r.kind.as_str(), r.levels.as_slice()) {
+                ("number", []) => Kind::Number,
+                ("indicator", [zero, one]) => Kind::Indicator { zero: zero.clone(), one: one.clone() },
+                ("category", levels) if levels.len() > 2 => Kind::Category { levels: levels.to_vec() },
+                ("missing", []) => Kind::Missing,
+                (kind, levels) => {
+                    return Err(format!(
+                        "covariate `{}` is of the unknown kind `{kind}` with {} levels",
+                        r.name,
+                        levels.len()
+                    ));
+                }
+            };
+            let first = out.last().map_or(0, |c| c.columns().end);
+            out.push(Covariate { name: r.name.clone(), kind, first, fill: r.fill });
+        }
+        let found = out.last().map_or(0, |c| c.columns().end);
+        if found != n_columns {
+            return Err(format!("its covariates take {found} columns, it has {n_columns}"));
+        }
+        Ok(out)
     }
 }
 
@@ -90,6 +247,15 @@ pub struct OptionsRecord {
     pub scale: String,
     /// Seed of the split.
     pub seed: u64,
+    /// Covariates that groups agree on.
+    #[serde(default)]
+    pub exact: Vec<String>,
+    /// Calipers.
+    #[serde(default)]
+    pub calipers: Vec<CaliperRecord>,
+    /// Whether a unit is kept out of its own group.
+    #[serde(default)]
+    pub exclude_self: bool,
     /// `paper` or `adjusted`.
     pub estimator: String,
     /// How the adjusted estimator was asked to work; `null` under the paper's.
@@ -122,6 +288,17 @@ impl AdjustedOptionsRecord {
     }
 }
 
+/// The largest difference allowed in one covariate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CaliperRecord {
+    /// The covariate.
+    pub covariate: String,
+    /// The largest difference.
+    pub width: f64,
+    /// Whether it is in standard deviations.
+    pub in_sd: bool,
+}
+
 impl From<&Options> for OptionsRecord {
     fn from(o: &Options) -> OptionsRecord {
         OptionsRecord {
@@ -139,7 +316,16 @@ impl From<&Options> for OptionsRecord {
             metric: o.metric.name().into(),
             scale: o.scale.name().into(),
             seed: o.seed,
+            exact: o.constraints.exact.clone(),
+            calipers: o.constraints.calipers.iter().map(CaliperRecord::from).collect(),
+            exclude_self: o.constraints.exclude_self,
         }
+    }
+}
+
+impl From<&Caliper> for CaliperRecord {
+    fn from(c: &Caliper) -> CaliperRecord {
+        CaliperRecord { covariate: c.covariate.clone(), width: c.width, in_sd: c.in_sd }
     }
 }
 
@@ -157,6 +343,15 @@ impl OptionsRecord {
             estimator: match &self.adjusted {
                 None => Estimator::Paper,
                 Some(a) => Estimator::Adjusted(a.options()?),
+            },
+            constraints: Constraints {
+                exact: self.exact.clone(),
+                calipers: self
+                    .calipers
+                    .iter()
+                    .map(|c| Caliper { covariate: c.covariate.clone(), width: c.width, in_sd: c.in_sd })
+                    .collect(),
+                exclude_self: self.exclude_self,
             },
             ..Options::default()
         })
@@ -277,6 +472,12 @@ pub struct Summary {
     pub input: InputRecord,
     /// Its columns' parts.
     pub roles: RolesRecord,
+    /// From rows to units.
+    #[serde(default)]
+    pub flow: FlowRecord,
+    /// How each covariate was read.
+    #[serde(default)]
+    pub covariates: Vec<CovariateRecord>,
     /// H.
     pub horizon: f64,
     /// How it was analysed.
@@ -304,10 +505,11 @@ impl Summary {
         analysis: &Analysis,
         input: InputRecord,
         roles: RolesRecord,
+        flow: &Flow,
         warnings: &[Problem],
         files: BTreeMap<String, String>,
     ) -> Summary {
-        let n = analysis.effects.len();
+        let n = analysis.effects.len() + analysis.unserved.len();
         let record = |estimand: &str, population: &str, a: Average| AverageRecord {
             estimand: estimand.into(),
             population: population.into(),
@@ -326,15 +528,31 @@ impl Summary {
                     .map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))),
             )
             .collect();
-        let flags = analysis.flag_counts().into_iter().map(|(flag, n_units)| {
-            let share = if n > 0 { n_units as f64 / n as f64 } else { 0.0 };
-            (flag.name().to_string(), FlagRecord { n_units, share, meaning: flag.meaning() })
+        let flag = |n_units: usize, meaning: String| FlagRecord {
+            n_units,
+            share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 },
+            meaning,
+        };
+        let of_effects =
+            analysis.flag_counts().into_iter().map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
+        let constrained = !analysis.fit.options.constraints.is_empty();
+        let unserved = Arm::BOTH.into_iter().filter(|_| constrained).map(|z| {
+            let n_units = analysis.unserved.iter().filter(|(_, u)| u.arms().any(|a| a == z)).count();
+            let meaning = format!(
+                "fewer than {} patients of the {} arm satisfy the constraints: there is no estimate",
+                analysis.fit.options.group_size,
+                z.name()
+            );
+            (Unserved::flag(z).to_string(), flag(n_units, meaning))
         });
+        let flags = of_effects.chain(unserved);
         Summary {
             schema: SUMMARY_SCHEMA.into(),
             version: VERSION.into(),
             input,
             roles,
+            flow: flow.into(),
+            covariates: cohort.schema().iter().map(CovariateRecord::from).collect(),
             horizon: cohort.horizon(),
             options: (&analysis.fit.options).into(),
             counts: ByArm::map(|z| CountsRecord::of(cohort, &analysis.fit, z)),
@@ -785,6 +1003,8 @@ pub struct ColumnRecord {
     max: Option<f64>,
     n_levels: usize,
     levels: BTreeMap<String, usize>,
+    /// The level coded 1, where there are two.
+    one: Option<String>,
 }
 
 /// One arm, as `check` sees it.
@@ -811,6 +1031,7 @@ pub struct OverviewRecord {
     file: String,
     sha256: String,
     n_rows: usize,
+    flow: FlowRecord,
     horizon: Option<f64>,
     columns: Vec<ColumnRecord>,
     arms: Option<ByArm<ArmRecord>>,
@@ -831,6 +1052,7 @@ impl OverviewRecord {
             max: c.range.map(|r| r[2]),
             n_levels: c.n_levels,
             levels: c.levels.iter().cloned().collect(),
+            one: c.one.clone(),
         });
         let arm = |a: &dvim::overview::ArmOverview| ArmRecord {
             label: a.label.clone(),
@@ -851,6 +1073,7 @@ impl OverviewRecord {
             file,
             sha256,
             n_rows: o.n_rows,
+            flow: (&o.flow).into(),
             horizon: Some(o.horizon).filter(|h| h.is_finite()),
             columns: columns.collect(),
             arms: o.arms.as_ref().map(|arms| ByArm::map(|z| arm(&arms[z.index()]))),
@@ -860,6 +1083,25 @@ impl OverviewRecord {
     }
 }
 
+/// The value of a covariate: a number or a level.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum ValueRecord {
+    /// A number.
+    Number(f64),
+    /// A level.
+    Level(String),
+}
+
+/// A unit's covariates, by name.
+fn covariate_values(cohort: &Cohort, x: &[f64]) -> BTreeMap<String, ValueRecord> {
+    let value = |c: &Covariate| match c.level_of(x) {
+        Some(level) => ValueRecord::Level(level.to_string()),
+        None => ValueRecord::Number(x[c.first]),
+    };
+    cohort.schema().iter().map(|c| (c.label(), value(c))).collect()
+}
+
 /// A member of a match group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MemberRecord {
@@ -867,7 +1109,7 @@ pub struct MemberRecord {
     distance: f64,
     time: f64,
     event: bool,
-    covariates: BTreeMap<String, f64>,
+    covariates: BTreeMap<String, ValueRecord>,
     /// Share of each covariate in the squared distance.
     shares: BTreeMap<String, f64>,
 }
@@ -912,7 +1154,7 @@ pub struct MatchRecord {
     /// What the groups alone give.
     cure_effect_matched: f64,
     time_effect_matched: Option<f64>,
-    covariates: BTreeMap<String, f64>,
+    covariates: BTreeMap<String, ValueRecord>,
     /// Groups matched for cure.
     cure: ByArm<GroupRecord>,
     /// Groups matched for time.
@@ -928,8 +1170,9 @@ impl MatchRecord {
         groups: &dvim::analysis::UnitGroups,
         corrected: Option<&dvim::effect::Corrected>,
     ) -> MatchRecord {
-        let named =
-            |values: &[f64]| cohort.names().iter().cloned().zip(values.iter().copied()).collect::<BTreeMap<_, _>>();
+        let summed = |shares: &[f64]| -> BTreeMap<String, f64> {
+            cohort.schema().iter().map(|c| (c.label(), shares[c.columns()].iter().sum())).collect()
+        };
         let horizon = cohort.horizon();
         let group = |g: &dvim::analysis::MatchGroup| {
             let s = g.curve.summary(horizon);
@@ -948,8 +1191,8 @@ impl MatchRecord {
                             distance: g.distance[m],
                             time: cohort.time(i),
                             event: cohort.event(i),
-                            covariates: named(cohort.covariates(i)),
-                            shares: named(&g.shares[m]),
+                            covariates: covariate_values(cohort, cohort.covariates(i)),
+                            shares: summed(&g.shares[m]),
                         }
                     })
                     .collect(),
@@ -985,7 +1228,7 @@ impl MatchRecord {
             cure_effect_matched: cure_matched,
             time_effect: corrected.map(|c| c.mean_event_time[1] - c.mean_event_time[0]).or(time_matched),
             time_effect_matched: time_matched,
-            covariates: named(cohort.covariates(unit)),
+            covariates: covariate_values(cohort, cohort.covariates(unit)),
             cure,
             time_groups,
         }

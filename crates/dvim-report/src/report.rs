@@ -7,7 +7,7 @@ use crate::plot::{
     SurvivalCurves, WeightRow, at_risk,
 };
 use crate::record::Summary;
-use crate::text::{READING_ORDER, average_sentence, grouped, short, signed, worries};
+use crate::text::{READING_ORDER, average_sentence, by_weight, grouped, short, signed, value_of, worries};
 use dvim::analysis::{Analysis, MatchGroup, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Effect;
@@ -64,10 +64,10 @@ pub fn run_page(title: &str, about: &str, cohort: &Cohort, analysis: &Analysis, 
     );
 
     body += &heading(2, "What decides who is compared with whom");
-    let rows = cohort.names().iter().enumerate().map(|(j, name)| WeightRow {
-        covariate: name.clone(),
-        cure: analysis.fit.metrics.cure.weights[j],
-        time: analysis.fit.metrics.time.weights[j],
+    let rows = cohort.schema().iter().map(|c| WeightRow {
+        covariate: c.label(),
+        cure: analysis.fit.metrics.cure.weights[c.first],
+        time: analysis.fit.metrics.time.weights[c.first],
     });
     let weights = MetricWeights { about: About::new("Weights of the two metrics"), rows: rows.collect() };
     add(&mut body, weights.svg(), "Weight of each covariate in the metric for cure and in the metric for time.");
@@ -231,10 +231,9 @@ fn example_unit(analysis: &Analysis) -> Option<usize> {
 /// The nearest members of the cure groups.
 fn members(cohort: &Cohort, analysis: &Analysis, groups: &UnitGroups) -> Table {
     const SHOWN: usize = 5;
-    let weights = &analysis.fit.metrics.cure.weights;
-    let mut top: Vec<usize> = (0..weights.len()).collect();
-    top.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    let mut top = by_weight(cohort, &analysis.fit.metrics.cure.weights);
     top.truncate(5);
+    let schema = cohort.schema();
     let mut rows = Vec::new();
     for arm in READING_ORDER {
         let group = &groups.cure[arm.index()];
@@ -247,12 +246,12 @@ fn members(cohort: &Cohort, analysis: &Analysis, groups: &UnitGroups) -> Table {
                 short(cohort.time(i)),
             ];
             row.push(if cohort.event(i) { "event" } else { "no event" }.into());
-            row.extend(top.iter().map(|&j| short(cohort.covariates(i)[j])));
+            row.extend(top.iter().map(|&c| value_of(&schema[c], cohort.covariates(i))));
             rows.push(row);
         }
     }
     let mut columns = ["Patient", "Arm", "Distance", "Time", "Outcome"].map(String::from).to_vec();
-    columns.extend(top.iter().map(|&j| cohort.names()[j].clone()));
+    columns.extend(top.iter().map(|&c| schema[c].label()));
     Table {
         name: "Table 2.".into(),
         caption: format!(

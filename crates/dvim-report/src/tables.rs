@@ -1,9 +1,12 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
-use dvim::analysis::Analysis;
+use dvim::analysis::{Analysis, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
+use dvim::constraint::Unserved;
 use dvim::effect::Effect;
+use dvim::schema::Kind;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns of `effects.csv`.
@@ -24,6 +27,9 @@ pub const EFFECT_COLUMNS: [&str; 15] = [
     "time_diameter_control",
     "flags",
 ];
+
+/// Further columns under the adjusted estimator: what the groups alone gave.
+pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
 
 /// A row under construction. Numbers are written with the fewest digits that read back as the same
 /// number; an undefined value is an empty cell.
@@ -128,48 +134,162 @@ pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usiz
     Ok(())
 }
 
-/// `effects.csv`: one row for each estimated unit, in the order of ids.
-pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
-    let corrected = analysis.fit.cross_fit.is_some();
-    let more: &[&str] = if corrected { &["cure_effect_matched", "time_effect_matched"] } else { &[] };
-    header(&[&EFFECT_COLUMNS, more].concat()).write_to(out)?;
-    write_rows(out, analysis.units.len(), |row, i| {
-        let effect = &analysis.effects[i];
-        effect_row(row, cohort, analysis.units[i] as usize, effect);
-        if corrected {
-            row.number(effect.cure_matched()).maybe(effect.time_matched());
+/// One value of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell<'a> {
+    /// A text.
+    Text(Cow<'a, str>),
+    /// A number.
+    Number(f64),
+    /// A whole number.
+    Count(usize),
+    /// Undefined.
+    Nothing,
+}
+
+impl Cell<'_> {
+    fn maybe(value: Option<f64>) -> Cell<'static> {
+        value.map_or(Cell::Nothing, Cell::Number)
+    }
+
+    fn write_csv(&self, row: &mut Row) {
+        match self {
+            Cell::Text(t) => row.text(t),
+            Cell::Number(v) => row.number(*v),
+            Cell::Count(n) => row.count(*n),
+            Cell::Nothing => row.text(""),
+        };
+    }
+
+    fn json(&self) -> serde_json::Value {
+        match self {
+            Cell::Text(t) => t.as_ref().into(),
+            Cell::Number(v) => (*v).into(),
+            Cell::Count(n) => (*n).into(),
+            Cell::Nothing => serde_json::Value::Null,
         }
-    })
+    }
 }
 
-fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {
-    const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
-    row.text(&cohort.ids().text(unit)).text(cohort.label(cohort.arm(unit)));
-    row.number(e.cure()).maybe(e.time());
-    for z in ARMS {
-        row.number(e.cure_probability(z));
-    }
-    for z in ARMS {
-        row.maybe(e.mean_event_time(z));
-    }
-    for z in ARMS {
-        row.count(e.arm(z).cure.curve.n_at_risk);
-    }
-    for z in ARMS {
-        row.number(e.arm(z).cure.diameter);
-    }
-    for z in ARMS {
-        row.number(e.arm(z).time.diameter);
-    }
-    let flags: Vec<&str> = e.flags().map(|f| f.name()).collect();
-    row.text(&flags.join(";"));
+/// A row of `effects.csv`.
+pub struct EffectRow<'a> {
+    /// Id of the unit.
+    pub id: Cow<'a, str>,
+    /// Its arm; empty for a unit that is in no cohort.
+    pub treatment: &'a str,
+    /// Its effect, where it has one.
+    pub effect: Option<&'a Effect>,
+    /// Flags beyond those of the effect.
+    pub flags: Vec<&'static str>,
 }
 
-/// `weights.csv`: for each covariate its two weights, the scaling under which the distance is
-/// taken, and the coefficients of both arms with their standard errors.
+impl<'a> EffectRow<'a> {
+    /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
+    pub fn cells(&self, matched: bool) -> Vec<Cell<'a>> {
+        const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
+        let mut out = vec![Cell::Nothing; EFFECT_COLUMNS.len()];
+        (out[0], out[1]) = (Cell::Text(self.id.clone()), Cell::Text(self.treatment.into()));
+        if let Some(e) = self.effect {
+            (out[2], out[3]) = (Cell::Number(e.cure()), Cell::maybe(e.time()));
+            for (i, z) in ARMS.into_iter().enumerate() {
+                out[4 + i] = Cell::Number(e.cure_probability(z));
+                out[6 + i] = Cell::maybe(e.mean_event_time(z));
+                out[8 + i] = Cell::Count(e.arm(z).cure.curve.n_at_risk);
+                out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
+                out[12 + i] = Cell::Number(e.arm(z).time.diameter);
+            }
+        }
+        let of_effect = self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name());
+        let flags: Vec<&str> = of_effect.chain(self.flags.iter().copied()).collect();
+        out[14] = Cell::Text(flags.join(";").into());
+        if matched {
+            out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
+            out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
+        }
+        out
+    }
+}
+
+/// Rows of effects in one of the formats that effects can be written in.
+pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
+    /// Number of rows.
+    pub n: usize,
+    /// Whether what the groups alone gave stands beside the corrected effects.
+    pub matched: bool,
+    /// Each row.
+    pub row: F,
+}
+
+impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
+    /// The names of its columns.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let more: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        [&EFFECT_COLUMNS, more].concat()
+    }
+
+    /// As CSV.
+    pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        header(&self.columns()).write_to(out)?;
+        write_rows(out, self.n, |row, i| (self.row)(i).cells(self.matched).iter().for_each(|c| c.write_csv(row)))
+    }
+
+    /// As a JSON array of objects, one to a line; `null` where a value is undefined.
+    pub fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"[")?;
+        for i in 0..self.n {
+            out.write_all(if i == 0 { b"\n" } else { b",\n" })?;
+            let cells = (self.row)(i).cells(self.matched);
+            out.write_all(b"{")?;
+            for (j, (name, cell)) in self.columns().iter().zip(&cells).enumerate() {
+                if j > 0 {
+                    out.write_all(b",")?;
+                }
+                write!(out, "\"{name}\":")?;
+                serde_json::to_writer(&mut *out, &cell.json())?;
+            }
+            out.write_all(b"}")?;
+        }
+        out.write_all(b"\n]\n")
+    }
+}
+
+/// `effects.csv`: one row for each estimated unit, in the order of ids. A unit that no group could be found for under
+/// the constraints has a row with empty cells and a flag.
+pub fn effect_table<'a>(
+    cohort: &'a Cohort,
+    analysis: &'a Analysis,
+) -> EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync> {
+    let mut order: Vec<(u32, Result<usize, usize>)> =
+        analysis.units.iter().enumerate().map(|(i, &u)| (u, Ok(i))).collect();
+    order.extend(analysis.unserved.iter().enumerate().map(|(i, (u, _))| (*u, Err(i))));
+    order.sort_unstable_by_key(|(u, _)| *u);
+    let row = move |i: usize| {
+        let (unit, found) = order[i];
+        let unit = unit as usize;
+        EffectRow {
+            id: cohort.ids().text(unit),
+            treatment: cohort.label(cohort.arm(unit)),
+            effect: found.ok().map(|i| &analysis.effects[i]),
+            flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(Unserved::flag)).collect(),
+        }
+    };
+    EffectTable { n: analysis.units.len() + analysis.unserved.len(), matched: analysis.fit.cross_fit.is_some(), row }
+}
+
+/// Writes [`effect_table`] as CSV.
+pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+    effect_table(cohort, analysis).write_csv(out)
+}
+
+/// `weights.csv`: for each column of numbers (a numeric covariate, or a level of a category) its two weights, the
+/// scaling under which the distance is taken, and the coefficients of both arms with their standard errors. A row with
+/// a level stands for `value == level`, as 0 or 1, the level `(missing)` for a value that was filled in with `fill`.
+/// All levels of a category carry the weight of the category.
 pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     header(&[
         "covariate",
+        "level",
+        "fill",
         "cure_weight",
         "time_weight",
         "center",
@@ -187,8 +307,16 @@ pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis)
     let fit = &analysis.fit;
     let scaling = &fit.metrics.cure.scaling;
     let mut row = Row::default();
-    for (j, name) in cohort.names().iter().enumerate() {
-        row.text(name).number(fit.metrics.cure.weights[j]).number(fit.metrics.time.weights[j]);
+    let columns = cohort.schema().iter().flat_map(|c| c.columns().map(move |j| (c, j)));
+    for (c, j) in columns {
+        row.text(&c.name).text(c.level(j - c.first));
+        match (c.fill, &c.kind) {
+            (None, _) => row.text(""),
+            (Some(v), Kind::Number | Kind::Missing) => row.number(v),
+            (Some(v), Kind::Indicator { zero, one }) => row.text(if v == 1.0 { one } else { zero }),
+            (Some(v), Kind::Category { levels }) => row.text(&levels[v as usize]),
+        };
+        row.number(fit.metrics.cure.weights[j]).number(fit.metrics.time.weights[j]);
         row.number(scaling.center[j]).number(scaling.scale[j]);
         let [control, treated] = &fit.models;
         for part in [&treated.cure, &control.cure, &treated.latency, &control.latency] {
@@ -232,4 +360,33 @@ pub fn write_truth(out: &mut impl Write, world: &dvim::simulate::Simulated) -> i
         row.number(treated.cure_probability).number(control.cure_probability);
         row.number(treated.mean_event_time).number(control.mean_event_time);
     })
+}
+
+/// Who is in the groups of these units: one row for each member.
+pub fn write_members<'a>(
+    out: &mut impl Write,
+    cohort: &Cohort,
+    units: impl Iterator<Item = (Cow<'a, str>, UnitGroups)>,
+) -> io::Result<()> {
+    header(&["id", "matched_for", "arm", "rank", "member", "distance", "time", "event"]).write_to(out)?;
+    let mut row = Row::default();
+    for (id, groups) in units {
+        for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
+            for z in [Arm::Treated, Arm::Control] {
+                let group = &pair[z.index()];
+                for (m, &i) in group.units.iter().enumerate() {
+                    let i = i as usize;
+                    row.text(&id)
+                        .text(estimand)
+                        .text(z.name())
+                        .count(m + 1)
+                        .text(&cohort.ids().text(i))
+                        .number(group.distance[m]);
+                    row.number(cohort.time(i)).count(usize::from(cohort.event(i))).end();
+                }
+            }
+        }
+        row.write_to(out)?;
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Corrected;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
+use dvim::schema::Covariate;
 use dvim::survival::Estimate;
 use std::fmt::Write;
 
@@ -80,6 +81,15 @@ pub fn grouped(n: usize) -> String {
 pub fn overview(o: &Overview) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{} rows, {} columns, horizon {}\n", grouped(o.n_rows), o.columns.len(), short(o.horizon));
+    if !o.flow.steps.is_empty() {
+        out.push_str("From rows to units\n");
+        let mut grid = Grid::new(1, &["rows of the table", &grouped(o.flow.n_rows)]);
+        o.flow.steps.iter().for_each(|s| {
+            grid.row([format!("left out: {}", clip(&s.reason, 60)), format!("−{}", grouped(s.n_dropped))])
+        });
+        grid.row(["units".to_string(), grouped(o.flow.n_kept())]);
+        let _ = writeln!(out, "{}", grid.render());
+    }
     out.push_str("How each column was read\n");
     let mut grid = Grid::new(3, &["column", "part", "kind", "missing", "what it holds"]);
     grid.left = 3;
@@ -158,7 +168,15 @@ fn left_last(grid: &Grid) -> String {
 
 fn holds(c: &ColumnOverview) -> String {
     if let Some([low, mean, high]) = c.range {
-        format!("{} to {}, mean {}", short(low), short(high), short(mean))
+        let distinct = if c.n_levels > 0 && c.role == "covariate" {
+            format!(", {} distinct values", c.n_levels)
+        } else {
+            String::new()
+        };
+        format!("{} to {}, mean {}{distinct}", short(low), short(high), short(mean))
+    } else if let Some(one) = &c.one {
+        let shown: Vec<String> = c.levels.iter().map(|(l, n)| format!("{} ({n})", clip(l, 20))).collect();
+        format!("{}; 1 = {}", shown.join(", "), clip(one, 20))
     } else if c.n_levels > 0 {
         let shown: Vec<String> = c.levels.iter().take(4).map(|(l, n)| format!("{} ({n})", clip(l, 20))).collect();
         let more = if c.n_levels > 4 { format!(", … {} levels", c.n_levels) } else { String::new() };
@@ -226,7 +244,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     out.push_str("\nWhat the metrics weigh most\n");
     for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)]
     {
-        let _ = writeln!(out, "  {name}: {}", top_weights(cohort.names(), weights, 6));
+        let _ = writeln!(out, "  {name}: {}", top_weights(cohort, weights, 6));
     }
 
     let worries = worries(s, analysis, cohort);
@@ -274,6 +292,14 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
     for (flag, n) in analysis.flag_counts().into_iter().filter(|(_, n)| *n > 0) {
         worries.push(format!("{} of {} patients: {}", grouped(n), grouped(analysis.units.len()), flag.meaning()));
     }
+    if !analysis.unserved.is_empty() {
+        worries.push(format!(
+            "{} of {} patients have fewer than {} candidates in an arm under the constraints: they have no estimate and are in no average",
+            grouped(analysis.unserved.len()),
+            grouped(analysis.unserved.len() + analysis.units.len()),
+            s.options.group_size
+        ));
+    }
     worries
 }
 
@@ -310,12 +336,22 @@ pub fn average_sentence(s: &Summary) -> String {
     format!("On average {cure}; {time} (in the unit of time).\n")
 }
 
+/// Positions of the covariates, largest weight first.
+pub fn by_weight(cohort: &Cohort, weights: &[f64]) -> Vec<usize> {
+    let schema = cohort.schema();
+    let mut order: Vec<usize> = (0..schema.len()).collect();
+    order.sort_by(|&a, &b| weights[schema[b].first].total_cmp(&weights[schema[a].first]).then(a.cmp(&b)));
+    order
+}
+
 /// The largest weights, as `name weight`.
-fn top_weights(names: &[String], weights: &[f64], most: usize) -> String {
-    let mut order: Vec<usize> = (0..weights.len()).collect();
-    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
-    let shown: Vec<String> =
-        order.iter().take(most).map(|&j| format!("{} {:.2}", clip(&names[j], 24), weights[j])).collect();
+fn top_weights(cohort: &Cohort, weights: &[f64], most: usize) -> String {
+    let shown: Vec<String> = by_weight(cohort, weights)
+        .into_iter()
+        .take(most)
+        .map(|c| &cohort.schema()[c])
+        .map(|c| format!("{} {:.2}", clip(&c.label(), 24), weights[c.first]))
+        .collect();
     shown.join(", ")
 }
 
@@ -409,19 +445,20 @@ pub fn match_groups(
         }
         _ => writeln!(out, "Time effect undefined: a time group has no event before the horizon"),
     };
+    let schema = cohort.schema();
     for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
         for arm in READING_ORDER {
             let group = &pair[arm.index()];
-            let mut order: Vec<usize> = (0..group.weights.len()).collect();
-            order.sort_by(|&a, &b| group.weights[b].total_cmp(&group.weights[a]).then(a.cmp(&b)));
+            let mut order = by_weight(cohort, &group.weights);
             order.truncate(if all { usize::MAX } else { 6 });
             let _ =
                 writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
             let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
-            header.extend(order.iter().map(|&j| clip(&cohort.names()[j], 14)));
+            header.extend(order.iter().map(|&c| clip(&schema[c].label(), 14)));
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
             let mut grid = Grid::new(1, &header);
-            let values = |i: usize| order.iter().map(move |&j| short(cohort.covariates(i)[j])).collect::<Vec<_>>();
+            let values =
+                |i: usize| order.iter().map(move |&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
             let mut own = vec![format!("→ {}", cohort.ids().text(unit)), "".into(), "".into(), "this patient".into()];
             own.extend(values(unit));
             grid.row(own);
@@ -438,14 +475,15 @@ pub fn match_groups(
             }
             let n = group.shares.len().max(1) as f64;
             let mut share = vec!["share of distance".to_string(), "".into(), "".into(), "".into()];
-            share.extend(order.iter().map(|&j| percent(group.shares.iter().map(|s| s[j]).sum::<f64>() / n)));
+            let of = |c: &Covariate| group.shares.iter().flat_map(|s| &s[c.columns()]).sum::<f64>() / n;
+            share.extend(order.iter().map(|&c| percent(of(&schema[c]))));
             grid.row(share);
             out.push_str(&grid.render());
-            if order.len() < group.weights.len() {
+            if order.len() < schema.len() {
                 let _ = writeln!(
                     out,
                     "  ({} covariates of smaller weight are left out; --all shows them)",
-                    group.weights.len() - order.len()
+                    schema.len() - order.len()
                 );
             }
             let _ = writeln!(out, "\n  Kaplan–Meier of this group");
@@ -463,6 +501,11 @@ pub fn match_groups(
         }
     }
     out
+}
+
+/// A covariate of a unit with these numbers, as a person would write it.
+pub fn value_of(c: &Covariate, x: &[f64]) -> String {
+    c.level_of(x).map_or_else(|| short(x[c.first]), |level| clip(level, 14))
 }
 
 fn outcome(cohort: &Cohort, unit: usize) -> &'static str {

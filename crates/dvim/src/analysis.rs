@@ -2,7 +2,9 @@
 
 use crate::adjusted::{self, AdjustedOptions, CrossFit};
 use crate::cohort::{Arm, Cohort};
+use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::cure::{self, CureModel};
+use crate::design;
 use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
@@ -46,6 +48,8 @@ pub struct Options {
     pub fit: cure::FitOptions,
     /// How effects are estimated.
     pub estimator: Estimator,
+    /// Who may be in a group.
+    pub constraints: Constraints,
 }
 
 impl Default for Options {
@@ -59,6 +63,7 @@ impl Default for Options {
             seed: 1,
             fit: cure::FitOptions::default(),
             estimator: Estimator::Paper,
+            constraints: Constraints::default(),
         }
     }
 }
@@ -68,7 +73,16 @@ impl Options {
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
         if let Estimator::Adjusted(adjusted) = &self.estimator {
-            return adjusted.problems(arm_sizes);
+            let mut out = adjusted.problems(arm_sizes);
+            if !self.constraints.is_empty() {
+                out.push(Problem::error(
+                    ProblemKind::BadConstraint,
+                    "constraints were given with the adjusted estimator",
+                    "exact covariates, calipers and --exclude-self are kept by the paper's estimator only, so far",
+                    "drop the constraints, or use --estimator paper",
+                ));
+            }
+            return out;
         }
         if !(self.train_fraction > 0.0 && self.train_fraction < 1.0) {
             out.push(Problem::error(
@@ -161,10 +175,11 @@ impl Fit {
         if problems.iter().any(|p| p.severity == Severity::Error) {
             return Err(Error::Refused(problems));
         }
+        Rules::new(&options.constraints, cohort).map_err(Error::Refused)?;
         let split = Split::honest(cohort, options.train_fraction, options.seed);
         let scaling = Scaling::of(cohort, options.scale);
-        let models = fit_models(&split, &scaling, &options.fit, watch)?;
-        let metrics = Metrics::learn(&models, &scaling, options.metric);
+        let models = fit_models(cohort, &split, &scaling, &options.fit, watch)?;
+        let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
         Ok(Fit {
             options: options.clone(),
             is_training: split.is_training().to_vec(),
@@ -172,6 +187,58 @@ impl Fit {
             metrics,
             cross_fit: None,
         })
+    }
+
+    /// Levels of categories that the training set of an arm, or its estimation set, does not have.
+    pub fn level_problems(&self, cohort: &Cohort) -> Vec<Problem> {
+        let mut out = Vec::new();
+        if self.cross_fit.is_some() {
+            return out;
+        }
+        for c in cohort.schema().iter().filter(|c| c.is_category()) {
+            for arm in Arm::BOTH {
+                let absent = |training: bool| -> Vec<String> {
+                    let has = |j: usize| {
+                        let mut units =
+                            (0..cohort.n_units()).filter(|&i| cohort.arm(i) == arm && self.is_training[i] == training);
+                        units.any(|i| cohort.covariates(i)[j] == 1.0)
+                    };
+                    c.columns().filter(|&j| !has(j)).map(|j| format!("`{}`", c.level(j - c.first))).collect()
+                };
+                let (training, estimation) = (absent(true), absent(false));
+                if !training.is_empty() {
+                    out.push(
+                        Problem::warning(
+                            ProblemKind::LevelInOneArm,
+                            format!(
+                                "the training set of the {} arm has no unit of {}",
+                                arm.name(),
+                                training.join(", ")
+                            ),
+                            "a level that a model has not seen is given the mean of the levels that it has seen",
+                            "merge rare levels, or train on a larger share with --train-fraction",
+                        )
+                        .column(&c.name),
+                    );
+                }
+                if !estimation.is_empty() {
+                    out.push(
+                        Problem::warning(
+                            ProblemKind::LevelInOneArm,
+                            format!(
+                                "the estimation set of the {} arm has no unit of {}",
+                                arm.name(),
+                                estimation.join(", ")
+                            ),
+                            "patients of that level are matched with patients of other levels in this arm",
+                            "merge rare levels, or match exactly on the covariate to have such patients flagged",
+                        )
+                        .column(&c.name),
+                    );
+                }
+            }
+        }
+        out
     }
 
     /// The units of an arm that groups are drawn from: its estimation set.
@@ -211,73 +278,113 @@ impl Fit {
         Ok(out)
     }
 
-    /// The match groups of one unit of the cohort, patient by patient.
+    /// As [`Fit::estimate`], under the constraints of the options. `own` is the position in the cohort of each unit
+    /// that is in it. A unit without enough candidates is not served.
+    pub fn estimate_under_constraints(
+        &self,
+        cohort: &Cohort,
+        covariates: &[f64],
+        own: &[Option<u32>],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        if self.options.constraints.is_empty() {
+            return Ok(self.estimate(cohort, covariates, watch)?.into_iter().map(Ok).collect());
+        }
+        let rules = Rules::new(&self.options.constraints, cohort).map_err(Error::Refused)?;
+        let pools = Arm::BOTH.map(|z| self.pool(cohort, z));
+        let metrics = [&self.metrics.cure, &self.metrics.time];
+        let matchers = pools.each_ref().map(|pool| metrics.map(|m| ConstrainedMatcher::new(pool, cohort, m, &rules)));
+        let p = cohort.n_covariates();
+        let k = self.options.group_size;
+        let mut out = Vec::with_capacity(own.len());
+        for (block, own) in covariates.chunks(CONSTRAINED_BLOCK * p).zip(own.chunks(CONSTRAINED_BLOCK)) {
+            if watch.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            watch.progress("matching", out.len(), covariates.len() / p);
+            let queries = Queries { covariates: block, own };
+            let placed = metrics.map(|m| m.place(block));
+            let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&queries, &placed[m], k)));
+            for q in 0..own.len() {
+                let served = |z: usize| -> Result<ArmEstimate, usize> {
+                    Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? })
+                };
+                out.push(match (served(0), served(1)) {
+                    (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated], corrected: None }),
+                    arms => {
+                        // What an arm has beyond K is of no interest here.
+                        let candidates = [arms.0.err().unwrap_or(k), arms.1.err().unwrap_or(k)];
+                        Err(Unserved { candidates, group_size: k })
+                    }
+                });
+            }
+        }
+        watch.progress("matching", out.len(), out.len());
+        Ok(out)
+    }
+
+    /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
+    /// down to empty: then the unit is not served.
     pub fn match_groups(&self, cohort: &Cohort, unit: usize) -> UnitGroups {
+        self.match_groups_of(cohort, cohort.covariates(unit), Some(unit as u32))
+    }
+
+    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort.
+    pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
+        let rules = Rules::new(&self.options.constraints, cohort).ok().filter(|_| !self.options.constraints.is_empty());
         let groups = |part: usize| {
             Arm::BOTH.map(|arm| {
-                let (metric, k, leave_out) = match &self.cross_fit {
-                    Some(c) => {
-                        let fold = &c.folds[c.fold_of[unit] as usize];
-                        (&fold.metrics[part][arm.index()], fold.choices[part].group_size, true)
-                    }
-                    None => ([&self.metrics.cure, &self.metrics.time][part], self.options.group_size, false),
+                let pool = self.pool(cohort, arm);
+                let fold = self.cross_fit.as_ref().zip(own).map(|(c, i)| &c.folds[c.fold_of[i as usize] as usize]);
+                let metric = match fold {
+                    Some(fold) => &fold.metrics[part][arm.index()],
+                    None => [&self.metrics.cure, &self.metrics.time][part],
                 };
-                self.group(cohort, unit, arm, metric, k, leave_out)
+                let placed = metric.place(x);
+                let (members, squared) = match (fold, &rules) {
+                    (Some(fold), _) => {
+                        // The adjusted estimator keeps a unit out of its own group.
+                        let k = fold.choices[part].group_size;
+                        let (members, squared) =
+                            Matcher::new(&pool, cohort, metric).group(&placed, (k + 1).min(pool.len()));
+                        let kept = members.into_iter().zip(squared);
+                        kept.filter(|(m, _)| Some(pool.units[*m as usize]) != own).take(k).unzip()
+                    }
+                    (None, None) => Matcher::new(&pool, cohort, metric).group(&placed, self.options.group_size),
+                    (None, Some(rules)) => {
+                        let matcher = ConstrainedMatcher::new(&pool, cohort, metric, rules);
+                        let queries = Queries { covariates: x, own: &[own] };
+                        let of_size = |k| matcher.groups(&queries, &placed, k).swap_remove(0);
+                        of_size(self.options.group_size).or_else(of_size).unwrap_or_default()
+                    }
+                };
+                let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
+                let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
+                let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
+                MatchGroup {
+                    shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
+                    weights: metric.weights.clone(),
+                    distance: squared.iter().map(|d: &f64| d.sqrt()).collect(),
+                    curve: SurvivalCurve::new(&time, &event),
+                    units,
+                }
             })
         };
         UnitGroups { cure: groups(0), time: groups(1) }
-    }
-
-    fn group(&self, cohort: &Cohort, unit: usize, arm: Arm, metric: &Metric, k: usize, leave_out: bool) -> MatchGroup {
-        let x = cohort.covariates(unit);
-        let pool = self.pool(cohort, arm);
-        let matcher = Matcher::new(&pool, cohort, metric);
-        let (members, squared) = matcher.group(&metric.place(x), (k + usize::from(leave_out)).min(pool.len()));
-        let mut kept: Vec<(u32, f64)> = members
-            .iter()
-            .map(|&m| pool.units[m as usize])
-            .zip(squared.iter().map(|d| d.sqrt()))
-            .filter(|(i, _)| !(leave_out && *i as usize == unit))
-            .collect();
-        kept.truncate(k);
-        let (units, distance): (Vec<u32>, Vec<f64>) = kept.into_iter().unzip();
-        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-        MatchGroup {
-            shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
-            weights: metric.weights.clone(),
-            distance,
-            curve: SurvivalCurve::new(&time, &event),
-            units,
-        }
     }
 }
 
 /// The two cure models of a training set, on scaled covariates.
 fn fit_models(
+    cohort: &Cohort,
     split: &Split,
     scaling: &Scaling,
     options: &cure::FitOptions,
     watch: &dyn Watch,
 ) -> Result<[CureModel; 2], Error> {
     let training = split.training();
-    let cohort = training.cohort();
     watch.progress("fitting the cure models", 0, 2);
-    let fit_arm = |arm: Arm| -> Result<CureModel, Error> {
-        let data = training.arm(arm);
-        let covariates = scaling.apply(&data.covariates);
-        cure::fit(
-            &cure::ArmData {
-                time: &data.time,
-                event: &data.event,
-                covariates: &covariates,
-                n_covariates: cohort.n_covariates(),
-                horizon: cohort.horizon(),
-            },
-            options,
-        )
-        .map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
-    };
+    let fit_arm = |arm: Arm| design::fit(cohort, arm, &training.arm(arm), scaling, options);
     let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
     let models = [control?, treated?];
     watch.progress("fitting the cure models", 2, 2);
@@ -287,6 +394,9 @@ fn fit_models(
 /// Units estimated between two looks at the watch: large enough that the search can order them
 /// well, small enough that memory stays bounded and a cancelled run stops within a second.
 const BLOCK: usize = 65_536;
+
+/// The same under constraints, which are slower.
+const CONSTRAINED_BLOCK: usize = 2_048;
 
 /// Bytes that a run needs at its peak, the table that it is read from included: columns of the
 /// table and the cohort's rows while both exist, then the cohort, the packed arms under both
@@ -364,6 +474,8 @@ pub struct Analysis {
     pub units: Vec<u32>,
     /// Their effects.
     pub effects: Vec<Effect>,
+    /// Units that the constraints left without a group, ascending: they have no effect.
+    pub unserved: Vec<(u32, Unserved)>,
 }
 
 impl Analysis {
@@ -401,8 +513,28 @@ fn run_paper(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<An
     let fit = Fit::learn(cohort, options, watch)?;
     let units = fit.estimation_units();
     let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let effects = fit.estimate(cohort, &covariates, watch)?;
-    Ok(Analysis { fit, units, effects })
+    let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
+    let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
+    let (mut served, mut effects, mut unserved) =
+        (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
+    for (unit, effect) in units.into_iter().zip(found) {
+        match effect {
+            Ok(effect) => {
+                served.push(unit);
+                effects.push(effect);
+            }
+            Err(why) => unserved.push((unit, why)),
+        }
+    }
+    if served.is_empty() {
+        return Err(Error::Refused(vec![Problem::error(
+            ProblemKind::BadConstraint,
+            format!("no patient has {} candidates in both arms under the constraints", fit.options.group_size),
+            "a constraint is never relaxed",
+            "use a smaller --group-size, wider calipers, or fewer exact covariates",
+        )]));
+    }
+    Ok(Analysis { fit, units: served, effects, unserved })
 }
 
 /// The adjusted estimator. The two cure models that are reported with it are fitted on all units for
@@ -419,7 +551,7 @@ fn run_adjusted(
     }
     let scaling = Scaling::of(cohort, Scale::Standard);
     let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
-    let models = fit_models(&everyone, &scaling, &options.fit, watch)?;
+    let models = fit_models(cohort, &everyone, &scaling, &options.fit, watch)?;
     let step = |stage: &'static str, done: usize, total: usize| {
         watch.progress(stage, done, total);
         if watch.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
@@ -434,5 +566,5 @@ fn run_adjusted(
     let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
     let is_training = vec![false; cohort.n_units()];
     let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
-    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects })
+    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects, unserved: Vec::new() })
 }

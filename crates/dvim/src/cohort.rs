@@ -9,7 +9,14 @@
 //! - **Ties.** Times that differ by no more than [`TIE_TOLERANCE`]·H are one time.
 
 use crate::error::{Error, Problem, ProblemKind as Kind, RowList, Severity, nearest_names};
-use crate::table::{Column, Ids, Table, Values};
+use crate::schema::{
+    Covariate, Declared, Encoded, Missing, encode, missing_values, numbers, plural, quoted, refuse_not_finite,
+    rows_where,
+};
+use crate::table::{Column, DateText, Ids, Table, Values, date};
+use std::borrow::Cow;
+
+pub use crate::schema::LARGEST_VALUE;
 
 /// Two times closer than this share of the horizon are the same time. Round-off from a change of
 /// unit (days to years) is near 1e-16 and from differences of decimal dates near 1e-13; recorded
@@ -17,11 +24,12 @@ use crate::table::{Column, Ids, Table, Values};
 /// on the unit of time. After `aeqSurv` of R's survival, which uses 1.5e-8.
 pub const TIE_TOLERANCE: f64 = 1e-10;
 
-/// Covariates and times beyond this magnitude are refused: squared distances would overflow.
-pub const LARGEST_VALUE: f64 = 1e100;
-
 /// Fewer units than this at risk at the horizon in an arm is worth a warning.
 const FEW_AT_HORIZON: usize = 10;
+
+/// Events of an arm from which on ties are worth a word, and how many of them share a time.
+const MANY_EVENTS: usize = 20;
+const TIES_PER_TIME: usize = 4;
 
 /// The two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,11 +58,36 @@ impl Arm {
     }
 }
 
+/// What to do about times of zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ZeroTime {
+    /// Refuse the table.
+    #[default]
+    Refuse,
+    /// Leave out the rows.
+    Drop,
+    /// Take half of the smallest positive time instead.
+    Shift,
+}
+
+impl ZeroTime {
+    /// The word used in flags and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZeroTime::Refuse => "refuse",
+            ZeroTime::Drop => "drop",
+            ZeroTime::Shift => "shift",
+        }
+    }
+}
+
 /// Which column plays which part.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roles {
-    /// Time to event or censoring.
+    /// Time to event or censoring. Without meaning where `dates` is given.
     pub time: String,
+    /// Dates of the start and the end of follow-up, instead of a time: the time is their difference in days.
+    pub dates: Option<[String; 2]>,
     /// Whether the event was seen.
     pub event: String,
     /// The arm.
@@ -67,6 +100,20 @@ pub struct Roles {
     pub covariates: Option<Vec<String>>,
     /// Which value of the treatment column means treated. Default: 1, true, yes or treated.
     pub treated: Option<String>,
+    /// Which value means control. Where both are given, rows with any other value are left out.
+    pub control: Option<String>,
+    /// Columns that are numbers whatever they look like.
+    pub numeric: Vec<String>,
+    /// Columns that are categories whatever they look like.
+    pub categorical: Vec<String>,
+    /// Columns to ignore.
+    pub drop: Vec<String>,
+    /// Keep only rows in which each of these columns has this value.
+    pub filters: Vec<(String, String)>,
+    /// What to do about missing values.
+    pub missing: Missing,
+    /// What to do about times of zero.
+    pub zero_time: ZeroTime,
 }
 
 impl Roles {
@@ -75,12 +122,92 @@ impl Roles {
         match &self.id {
             Some(id) => Some(id),
             None => {
-                let taken = |n: &str| n == self.time || n == self.event || n == self.treatment;
+                let taken = |n: &str| {
+                    n == self.time || n == self.event || n == self.treatment || self.drop.iter().any(|d| d == n)
+                };
                 let named = |n: &str| self.covariates.as_ref().is_some_and(|c| c.iter().any(|c| c == n));
                 names.filter(|n| n.eq_ignore_ascii_case("id")).find(|n| !taken(n) && !named(n))
             }
         }
     }
+
+    /// The name of the time: its column, or both columns of dates.
+    pub fn time_name(&self) -> String {
+        match &self.dates {
+            Some([start, end]) => format!("{end} - {start}"),
+            None => self.time.clone(),
+        }
+    }
+
+    /// Columns with a part of their own, with what it is called.
+    fn parts<'a>(&'a self, id: Option<&'a str>) -> Vec<(&'static str, &'a str)> {
+        let mut out = match &self.dates {
+            Some([start, end]) => vec![("start", start.as_str()), ("end", end.as_str())],
+            None => vec![("time", self.time.as_str())],
+        };
+        out.extend([("event", self.event.as_str()), ("treatment", self.treatment.as_str())]);
+        out.extend(id.map(|id| ("id", id)));
+        out
+    }
+
+    /// What a column is for: time, start, end, event, treatment, id, filter, dropped, covariate or unused.
+    pub fn role_of(&self, name: &str, id: Option<&str>) -> &'static str {
+        if let Some((part, _)) = self.parts(id).into_iter().find(|(_, n)| *n == name) {
+            return part;
+        }
+        match &self.covariates {
+            _ if self.drop.iter().any(|d| d == name) => "dropped",
+            Some(list) if list.iter().any(|c| c == name) => "covariate",
+            _ if self.filters.iter().any(|(f, _)| f == name) => "filter",
+            Some(_) => "unused",
+            None => "covariate",
+        }
+    }
+
+    fn declared(&self, name: &str) -> Declared {
+        let among = |list: &[String]| list.iter().any(|n| n == name);
+        match () {
+            () if among(&self.categorical) => Declared::Categorical,
+            () if among(&self.numeric) => Declared::Numeric,
+            () => Declared::Nothing,
+        }
+    }
+}
+
+/// How many rows were left out, and why, on the way from a table to a cohort.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// Rows of the table.
+    pub n_rows: usize,
+    /// Rows left out, in the order in which the rules were applied.
+    pub steps: Vec<FlowStep>,
+}
+
+/// Rows that one rule left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowStep {
+    /// The rule.
+    pub reason: String,
+    /// Rows left out by it.
+    pub n_dropped: usize,
+}
+
+impl Flow {
+    /// Rows that are left.
+    pub fn n_kept(&self) -> usize {
+        self.n_rows - self.steps.iter().map(|s| s.n_dropped).sum::<usize>()
+    }
+}
+
+/// A cohort, and how it came from its table.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    /// The cohort.
+    pub cohort: Cohort,
+    /// What is worth knowing of the table.
+    pub warnings: Vec<Problem>,
+    /// Rows that were left out.
+    pub flow: Flow,
 }
 
 /// Validated units in the order of their ids.
@@ -96,6 +223,7 @@ pub struct Cohort {
     pub(crate) recorded_time: Vec<f64>,
     pub(crate) recorded_event: Vec<bool>,
     pub(crate) labels: [String; 2],
+    pub(crate) schema: Vec<Covariate>,
 }
 
 /// The parts of a cohort, for a caller that has arrays rather than a table: a simulation, or a
@@ -121,13 +249,31 @@ pub struct Units {
 impl Cohort {
     /// The cohort of a table with what is worth a warning, or every problem found.
     pub fn from_table(table: &Table, roles: &Roles) -> Result<(Cohort, Vec<Problem>), Error> {
+        Cohort::admit(table, roles).map(|a| (a.cohort, a.warnings))
+    }
+
+    /// The cohort of a table with all that is known of how it came about, or every problem found.
+    pub fn admit(table: &Table, roles: &Roles) -> Result<Admitted, Error> {
         let found = examine(table, roles);
         match found.units {
-            Some(units) if !found.problems.iter().any(|p| p.severity == Severity::Error) => {
-                Ok((Cohort::from_units(units, roles.horizon), found.problems))
+            Some((units, schema)) if !found.problems.iter().any(|p| p.severity == Severity::Error) => {
+                let cohort = Cohort::from_units(units, roles.horizon).with_schema(schema);
+                Ok(Admitted { cohort, warnings: found.problems, flow: found.flow })
             }
             _ => Err(Error::Refused(found.problems)),
         }
+    }
+
+    /// The same cohort, whose columns of numbers are these covariates. Their columns must be those of the cohort.
+    pub fn with_schema(mut self, schema: Vec<Covariate>) -> Cohort {
+        let mut next = 0;
+        for c in &schema {
+            assert_eq!(c.first, next, "the columns of `{}` follow those before it", c.name);
+            next = c.columns().end;
+        }
+        assert_eq!(next, self.names.len(), "the covariates cover all columns");
+        self.schema = schema;
+        self
     }
 
     /// A cohort from valid arrays: sorts by id, applies the horizon and merges tied times.
@@ -155,7 +301,9 @@ impl Cohort {
             }
         };
         let (capped_time, capped_event) = apply_horizon(&time, &event, horizon);
+        let schema = names.iter().enumerate().map(|(j, name)| Covariate::number(name, j)).collect();
         Cohort {
+            schema,
             ids,
             time: capped_time,
             event: capped_event,
@@ -174,9 +322,14 @@ impl Cohort {
         self.time.len()
     }
 
-    /// Number of covariates.
+    /// Number of columns of numbers: one for each numeric covariate and for each level of a category.
     pub fn n_covariates(&self) -> usize {
         self.names.len()
+    }
+
+    /// The covariates, and which columns of numbers each became.
+    pub fn schema(&self) -> &[Covariate] {
+        &self.schema
     }
 
     /// H.
@@ -189,12 +342,12 @@ impl Cohort {
         &self.ids
     }
 
-    /// Names of the covariates.
+    /// Names of the columns of numbers.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The covariates of unit `i`.
+    /// The covariates of unit `i`, as numbers.
     pub fn covariates(&self, i: usize) -> &[f64] {
         let p = self.names.len();
         &self.covariates[i * p..(i + 1) * p]
@@ -331,50 +484,196 @@ pub(crate) struct Outcomes {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Examined {
     pub(crate) outcomes: Option<Outcomes>,
-    pub(crate) units: Option<Units>,
+    pub(crate) units: Option<(Units, Vec<Covariate>)>,
     pub(crate) problems: Vec<Problem>,
+    pub(crate) flow: Flow,
+}
+
+/// The rows that are still there, while rules leave some out. Problems name rows of the file.
+struct Kept<'a> {
+    table: Cow<'a, Table>,
+    /// The row of the file, from 0, of each row of the table.
+    origin: Vec<usize>,
+    flow: Flow,
+    problems: Vec<Problem>,
+    /// Problems whose rows are rows of the file already.
+    settled: usize,
+}
+
+impl Kept<'_> {
+    /// Turns rows of the table into rows of the file.
+    fn settle(&mut self) {
+        for p in &mut self.problems[self.settled..] {
+            p.rows.iter_mut().for_each(|r| *r = self.origin[*r - 1] + 1);
+        }
+        self.settled = self.problems.len();
+    }
+
+    /// Leaves out rows, for a reason.
+    fn leave_out(&mut self, reason: impl Into<String>, out: impl Fn(&Table, usize) -> bool) -> usize {
+        let rows: Vec<usize> = (0..self.table.n_rows()).filter(|&i| !out(&self.table, i)).collect();
+        let n_dropped = self.table.n_rows() - rows.len();
+        self.flow.steps.push(FlowStep { reason: reason.into(), n_dropped });
+        if n_dropped > 0 {
+            self.settle();
+            self.table = Cow::Owned(self.table.select(&rows));
+            self.origin = rows.iter().map(|&i| self.origin[i]).collect();
+        }
+        n_dropped
+    }
+
+    fn column(&self, name: &str) -> &Column {
+        self.table.column(name).expect("its presence was checked at the door")
+    }
+
+    fn failed(mut self) -> Examined {
+        self.settle();
+        Examined { problems: self.problems, flow: self.flow, ..Examined::default() }
+    }
 }
 
 /// Everything that a table says under these roles, and every problem with it.
 pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     let mut problems = Vec::new();
     let names = || table.columns().iter().map(|c| c.name.as_str());
-    let mut wanted: Vec<(&str, &str)> =
-        vec![("time", &roles.time), ("event", &roles.event), ("treatment", &roles.treatment)];
     let id = roles.id_column(names());
-    if let Some(id) = id {
-        wanted.push(("id", id));
+    examine_roles(table, roles, id, &mut problems);
+    let flow = Flow { n_rows: table.n_rows(), steps: Vec::new() };
+    if !problems.is_empty() {
+        return Examined { problems, flow, ..Examined::default() };
     }
-    for c in roles.covariates.iter().flatten() {
-        wanted.push(("covariate", c));
+    let mut kept =
+        Kept { table: Cow::Borrowed(table), origin: (0..table.n_rows()).collect(), flow, problems, settled: 0 };
+    if !keep_rows(&mut kept, roles) {
+        return kept.failed();
     }
-    for (i, (role, name)) in wanted.iter().enumerate() {
-        if table.column(name).is_none() {
-            let near = nearest_names(name, names());
-            let all: Vec<&str> = names().take(12).collect();
-            let more = if table.columns().len() > 12 { ", …" } else { "" };
-            let remedy = if near.is_empty() {
-                format!("the table has: {}{more}", all.join(", "))
-            } else {
-                format!("did you mean `{}`? The table has: {}{more}", near.join("` or `"), all.join(", "))
-            };
+
+    let ids = match id {
+        None if kept.flow.n_kept() < table.n_rows() => {
+            Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect())
+        }
+        None => Ids::Rows(table.n_rows()),
+        Some(name) => {
+            let Kept { table, problems, .. } = &mut kept;
+            read_ids(table.column(name).expect("its presence was checked at the door"), problems)
+        }
+    };
+    let Kept { table, problems, .. } = &mut kept;
+    let column = |name: &str| table.column(name).expect("its presence was checked at the door");
+    let time = read_time(column(&roles.time_name()), roles, problems);
+    let event = read_event(column(&roles.event), problems);
+    let arms = read_treatment(column(&roles.treatment), roles, problems);
+    let is_covariate = |c: &&Column| roles.role_of(&c.name, id) == "covariate" && c.name != roles.time_name();
+    let columns: Vec<&Column> = match &roles.covariates {
+        Some(list) => list.iter().map(|c| column(c)).collect(),
+        None => table.columns().iter().filter(is_covariate).collect(),
+    };
+    if columns.is_empty() {
+        problems.push(Problem::error(
+            Kind::NoCovariates,
+            "no covariate is left",
+            "matching needs at least one covariate",
+            "add covariate columns, or name them with --covariates",
+        ));
+    }
+    let declared: Vec<(&Column, Declared)> = columns.iter().map(|c| (*c, roles.declared(&c.name))).collect();
+    let encoded = encode(&declared, roles.missing, table.n_rows(), problems);
+    for c in &columns {
+        if let Values::Number(v) = &c.values
+            && roles.declared(&c.name) == Declared::Nothing
+            && looks_like_id(v)
+        {
             problems.push(
-                Problem::error(
-                    Kind::NoSuchColumn,
-                    format!("there is no such column (asked for as {role})"),
-                    "each named column must be in the table, spelt as in its header",
-                    remedy,
+                Problem::warning(
+                    Kind::LooksLikeId,
+                    "its values are distinct consecutive whole numbers, as in an identifier",
+                    "an identifier tells nothing of a patient and must not be matched on",
+                    "if it is one, name it with --id or leave it out with --drop; if it is not, --numeric says so",
                 )
-                .column(name),
+                .column(&c.name),
             );
         }
+    }
+
+    let (Some(time), Some(event), Some((arm, labels))) = (time, event, arms) else {
+        return kept.failed();
+    };
+    let outcomes = Outcomes { time, event, arm, labels };
+    examine_arms(&outcomes, roles, problems);
+    let units = encoded.map(|Encoded { schema, values }| {
+        examine_levels(&schema, &values, &outcomes, problems);
+        let names = schema.iter().flat_map(Covariate::column_names).collect();
+        let Outcomes { time, event, arm, labels } = outcomes.clone();
+        (Units { ids, time, event, arm, covariates: values, names, labels }, schema)
+    });
+    kept.settle();
+    Examined { outcomes: Some(outcomes), units, problems: kept.problems, flow: kept.flow }
+}
+
+/// Rules on what was asked for: columns that exist, each with one part, and a horizon.
+fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut Vec<Problem>) {
+    let names = || table.columns().iter().map(|c| c.name.as_str());
+    let mut wanted = roles.parts(id);
+    wanted.extend(roles.covariates.iter().flatten().map(|c| ("covariate", c.as_str())));
+    let mut absent = |role: &str, name: &str| {
+        if table.column(name).is_some() {
+            return;
+        }
+        let near = nearest_names(name, names());
+        let all: Vec<&str> = names().take(12).collect();
+        let more = if table.columns().len() > 12 { ", …" } else { "" };
+        let remedy = if near.is_empty() {
+            format!("the table has: {}{more}", all.join(", "))
+        } else {
+            format!("did you mean `{}`? The table has: {}{more}", near.join("` or `"), all.join(", "))
+        };
+        problems.push(
+            Problem::error(
+                Kind::NoSuchColumn,
+                format!("there is no such column (asked for as {role})"),
+                "each named column must be in the table, spelt as in its header",
+                remedy,
+            )
+            .column(name),
+        );
+    };
+    wanted.iter().for_each(|(role, name)| absent(role, name));
+    roles.filters.iter().for_each(|(name, _)| absent("filter", name));
+    for (role, list) in [("numeric", &roles.numeric), ("categorical", &roles.categorical), ("dropped", &roles.drop)] {
+        list.iter().for_each(|name| absent(role, name));
+    }
+    wanted.extend(roles.drop.iter().map(|d| ("dropped", d.as_str())));
+    for (i, (role, name)) in wanted.iter().enumerate() {
         if let Some((other, _)) = wanted[..i].iter().find(|(_, n)| n == name) {
             problems.push(
                 Problem::error(
                     Kind::ColumnUsedTwice,
                     format!("it is asked for as {other} and as {role}"),
-                    "a column has one part: time, event, treatment, id or covariate",
+                    "a column has one part: time, event, treatment, id, covariate or dropped",
                     "name each column once",
+                )
+                .column(name),
+            );
+        }
+    }
+    for (flag, list, others) in
+        [("--numeric", &roles.numeric, &roles.categorical), ("--categorical", &roles.categorical, &roles.drop)]
+    {
+        for name in list.iter().filter(|n| table.column(n).is_some()) {
+            let role = roles.role_of(name, id);
+            let found = if others.contains(name) && role != "dropped" {
+                "it is declared --numeric and --categorical".to_string()
+            } else if role != "covariate" {
+                format!("it is declared {flag}, but its part is: {role}")
+            } else {
+                continue;
+            };
+            problems.push(
+                Problem::error(
+                    Kind::NotACovariate,
+                    found,
+                    "--numeric and --categorical say how one covariate is read",
+                    "name it once, and only if it is a covariate",
                 )
                 .column(name),
             );
@@ -396,130 +695,300 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
             "check that the file holds data below its header",
         ));
     }
-    if !problems.is_empty() {
-        return Examined { problems, ..Examined::default() };
+}
+
+/// Applies, in this order, filters, the choice of arms, dates, zero times and missing values.
+/// Says whether there is anything to go on with.
+fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
+    for (name, value) in &roles.filters {
+        let held = distinct(kept.column(name), 6);
+        kept.leave_out(format!("{name} is not {value}"), |t, i| {
+            !t.column(name).expect("its presence was checked at the door").values.is(i, value)
+        });
+        if kept.table.n_rows() == 0 {
+            kept.problems.push(
+                Problem::error(
+                    Kind::NothingKept,
+                    format!("no row has the value `{value}`"),
+                    "a filter keeps the rows in which the column has the value",
+                    format!("the column holds {}", quoted(&held)),
+                )
+                .column(name),
+            );
+            return false;
+        }
     }
-    let column = |name: &str| table.column(name).expect("its presence was checked above");
-
-    let ids = match id {
-        None => Ids::Rows(table.n_rows()),
-        Some(name) => read_ids(column(name), &mut problems),
-    };
-    let time = read_time(column(&roles.time), &mut problems);
-    let event = read_event(column(&roles.event), &mut problems);
-    let arms = read_treatment(column(&roles.treatment), roles.treated.as_deref(), &mut problems);
-
-    let covariate_columns: Vec<&Column> = match &roles.covariates {
-        Some(list) => list.iter().map(|c| column(c)).collect(),
-        None => table.columns().iter().filter(|c| !wanted.iter().any(|(_, w)| *w == c.name)).collect(),
-    };
-    if covariate_columns.is_empty() {
-        problems.push(Problem::error(
-            Kind::NoCovariates,
-            "no covariate is left",
-            "matching needs at least one covariate",
-            "add covariate columns, or name them with --covariates",
-        ));
-    }
-    let columns: Vec<Option<&[f64]>> = covariate_columns.iter().map(|c| read_covariate(c, &mut problems)).collect();
-
-    let (Some(time), Some(event), Some((arm, labels))) = (time, event, arms) else {
-        return Examined { problems, ..Examined::default() };
-    };
-    let outcomes = Outcomes { time, event, arm, labels };
-    examine_arms(&outcomes, roles, &mut problems);
-    let units = columns.into_iter().collect::<Option<Vec<&[f64]>>>().map(|columns| {
-        let p = columns.len();
-        let mut covariates = vec![0.0; table.n_rows() * p];
-        for (j, values) in columns.iter().enumerate() {
-            for (i, v) in values.iter().enumerate() {
-                covariates[i * p + j] = *v;
+    if let (Some(treated), Some(control)) = (&roles.treated, &roles.control) {
+        let column = kept.column(&roles.treatment);
+        let there = |label: &str| (0..column.values.len()).any(|i| column.values.is(i, label));
+        let mut bad = Vec::new();
+        for (flag, label) in [("--treated", treated), ("--control", control)] {
+            if !there(label) {
+                bad.push(
+                    Problem::error(
+                        Kind::TreatedUnknown,
+                        format!(
+                            "the label `{label}` of {flag} does not occur; the column holds {}",
+                            quoted(&distinct(column, 6))
+                        ),
+                        "each label is a value of the treatment column",
+                        "spell it as in the table",
+                    )
+                    .column(&roles.treatment),
+                );
             }
         }
-        let names = covariate_columns.iter().map(|c| c.name.clone()).collect();
-        let Outcomes { time, event, arm, labels } = outcomes.clone();
-        Units { ids, time, event, arm, covariates, names, labels }
-    });
-    Examined { outcomes: Some(outcomes), units, problems }
+        if treated == control {
+            bad.push(
+                Problem::error(
+                    Kind::TreatedUnknown,
+                    format!("`{treated}` is both treated and control"),
+                    "two arms are compared",
+                    "name two different values",
+                )
+                .column(&roles.treatment),
+            );
+        }
+        if !bad.is_empty() {
+            kept.problems.extend(bad);
+            return false;
+        }
+        kept.leave_out("in another arm", |t, i| {
+            let values = &t.column(&roles.treatment).expect("its presence was checked at the door").values;
+            !values.is_missing(i) && !values.is(i, treated) && !values.is(i, control)
+        });
+    }
+    if let Some([start, end]) = &roles.dates {
+        let days = [start, end]
+            .map(|name| read_dates(kept.table.column(name).expect("its presence was checked"), &mut kept.problems));
+        let [Some(from), Some(to)] = days else { return false };
+        let values = Values::Number(from.iter().zip(&to).map(|(a, b)| b - a).collect());
+        let dated = kept.table.clone().into_owned().with(Column { name: roles.time_name(), values });
+        kept.table = Cow::Owned(dated);
+    }
+    if roles.zero_time == ZeroTime::Drop {
+        let name = roles.time_name();
+        let n_events = {
+            let (time, event) = (&kept.column(&name).values, &kept.column(&roles.event).values);
+            (0..kept.table.n_rows()).filter(|&i| time.is(i, "0") && event_of(event, i) == Some(true)).count()
+        };
+        let dropped = kept.leave_out("time is zero", |t, i| t.column(&name).is_some_and(|c| c.values.is(i, "0")));
+        if n_events > 0 {
+            kept.problems.push(
+                Problem::warning(
+                    Kind::RowsDropped,
+                    format!(
+                        "{} with a time of zero left out, {n_events} of them with an event",
+                        plural(dropped, "row was", "rows were")
+                    ),
+                    "leaving out early events makes an arm look better than it is",
+                    "consider --zero-time shift",
+                )
+                .column(&name),
+            );
+            kept.settled = kept.problems.len();
+        }
+    }
+    if roles.missing == Missing::Drop {
+        drop_missing(kept, roles);
+    }
+    if kept.table.n_rows() == 0 {
+        kept.problems.push(Problem::error(
+            Kind::NothingKept,
+            "no row is left",
+            "a cohort needs units in both arms",
+            "drop columns that are mostly missing with --drop, or use --missing indicator",
+        ));
+        return false;
+    }
+    true
 }
 
-fn rows_where(n: usize, bad: impl Fn(usize) -> bool) -> RowList {
-    let mut list = RowList::default();
-    (0..n).filter(|&i| bad(i)).for_each(|i| list.push(i));
-    list
-}
-
-fn plural(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
-/// Refuses missing values; says whether there were any.
-fn refuse_missing(column: &Column, role: &str, problems: &mut Vec<Problem>) -> bool {
-    let missing = match &column.values {
-        Values::Number(v) => rows_where(v.len(), |i| v[i].is_nan()),
-        Values::Text(t) => rows_where(t.codes.len(), |i| t.get(i).is_none()),
-        Values::Id(ids) => rows_where(ids.len(), |i| ids.text(i).is_empty()),
+/// Leaves out rows with a missing value in a column that is used, and says whether they differ.
+fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
+    let id = roles.id_column(kept.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
+    let is_used = |name: &str| {
+        let role = if name == roles.time_name() { "time" } else { roles.role_of(name, id.as_deref()) };
+        matches!(role, "time" | "event" | "treatment" | "covariate")
     };
-    if !missing.is_empty() {
+    let used: Vec<String> = kept.table.columns().iter().map(|c| c.name.clone()).filter(|n| is_used(n)).collect();
+    let n = kept.table.n_rows();
+    let mut out = vec![false; n];
+    let mut counts = Vec::new();
+    for name in &used {
+        let values = &kept.column(name).values;
+        let gaps = (0..n).filter(|&i| values.is_missing(i)).inspect(|&i| out[i] = true).count();
+        if gaps > 0 {
+            counts.push(format!("{name} {gaps}"));
+        }
+    }
+    let n_out = out.iter().filter(|o| **o).count();
+    if n_out == 0 {
+        kept.flow.steps.push(FlowStep { reason: "a value is missing".into(), n_dropped: 0 });
+        return;
+    }
+    let mut found =
+        format!("{} left out because of missing values ({})", plural(n_out, "row was", "rows were"), counts.join(", "));
+    if n_out < n {
+        let (time, event, arm) = (
+            &kept.column(&roles.time_name()).values,
+            &kept.column(&roles.event).values,
+            &kept.column(&roles.treatment).values,
+        );
+        let is_event = |i: usize| event_of(event, i).map(|e| f64::from(u8::from(e)));
+        let first = distinct(kept.column(&roles.treatment), 2);
+        let label = roles.treated.clone().or_else(|| first.last().cloned()).unwrap_or_default();
+        let is_treated = |i: usize| (!arm.is_missing(i)).then(|| f64::from(u8::from(arm.is(i, &label))));
+        let time = |i: usize| match time {
+            Values::Number(v) => Some(v[i]).filter(|t| t.is_finite()),
+            _ => None,
+        };
+        let mut differing = Vec::new();
+        let mut compare = |what: &str, value: &dyn Fn(usize) -> Option<f64>, show: &dyn Fn(f64) -> String| {
+            let side =
+                |left_out: bool| -> Vec<f64> { (0..n).filter(|&i| out[i] == left_out).filter_map(value).collect() };
+            let (a, b) = (side(true), side(false));
+            if a.is_empty() || b.is_empty() {
+                return;
+            }
+            let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+            let variance = |v: &[f64]| v.iter().map(|x| (x - mean(v)).powi(2)).sum::<f64>() / v.len() as f64;
+            let sd = ((variance(&a) + variance(&b)) / 2.0).sqrt();
+            found.push_str(&format!("; {what} {} among them, {} among the others", show(mean(&a)), show(mean(&b))));
+            if (mean(&a) - mean(&b)).abs() > 0.1 * sd {
+                differing.push(what.to_string());
+            }
+        };
+        let percent = |x: f64| format!("{:.1} %", 100.0 * x);
+        compare("events", &is_event, &percent);
+        compare(&format!("in arm `{label}`"), &is_treated, &percent);
+        compare("mean time", &time, &|x| format!("{x:.1}"));
+        found.push_str(&match differing.is_empty() {
+            true => "; in none of these do they differ by more than 0.1 standard deviations".to_string(),
+            false => format!("; they differ by more than 0.1 standard deviations in: {}", differing.join(", ")),
+        });
+    }
+    kept.leave_out("a value is missing", |_, i| out[i]);
+    kept.problems.push(Problem::warning(
+        Kind::RowsDropped,
+        found,
+        "patients who are left out are not represented: where they differ, so may the effects",
+        "compare with --missing indicator, or leave out the columns with most gaps by --drop",
+    ));
+    kept.settled = kept.problems.len();
+}
+
+/// Days since 1970-01-01; NaN where a date is missing.
+fn read_dates(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
+    let Values::Text(t) = &column.values else {
         problems.push(
             Problem::error(
-                Kind::MissingValues,
-                plural(missing.count, "missing value", "missing values"),
-                &format!("{role} must be known for every unit"),
-                "drop these rows or impute them before the analysis, or leave the column out with --covariates",
+                Kind::NotADate,
+                "it holds no dates",
+                "--start and --end name columns of dates, written as 2019-07-31",
+                "if the column holds times as numbers, name it with --time",
             )
-            .column(&column.name)
-            .rows(&missing),
+            .column(&column.name),
         );
-    }
-    !missing.is_empty()
-}
-
-/// Numbers, or a refusal that shows the texts that are not.
-fn numbers<'a>(column: &'a Column, role: &str, remedy: &str, problems: &mut Vec<Problem>) -> Option<&'a [f64]> {
-    match &column.values {
-        Values::Number(v) => Some(v),
-        Values::Text(t) => {
-            let is_text = |i: usize| t.get(i).is_some_and(|s| s.parse::<f64>().is_err());
-            let rows = rows_where(t.codes.len(), is_text);
-            let mut levels: Vec<&str> =
-                t.levels.iter().filter(|s| s.parse::<f64>().is_err()).map(String::as_str).collect();
-            levels.truncate(4);
+        return None;
+    };
+    let levels: Vec<Option<DateText>> = t.levels.iter().map(|l| date(l)).collect();
+    let of_row = |i: usize| levels.get(t.codes[i] as usize);
+    let is_bad = |wanted: Option<DateText>| move |i: usize| of_row(i).is_some_and(|d| *d == wanted);
+    let before = problems.len();
+    for (kind, wanted, what, remedy) in [
+        (
+            Kind::AmbiguousDate,
+            Some(DateText::Ambiguous),
+            "may be day, month and year in any order",
+            "write dates as year-month-day, 2019-07-31",
+        ),
+        (Kind::NotADate, Some(DateText::Impossible), "is no day of the calendar", "correct it"),
+        (Kind::NotADate, None, "is not a date", "write dates as year-month-day, 2019-07-31, without a time of day"),
+    ] {
+        let rows = rows_where(t.codes.len(), is_bad(wanted));
+        if let Some(&row) = rows.first.first() {
+            let example = t.get(row - 1).unwrap_or("");
             problems.push(
                 Problem::error(
-                    Kind::NotNumeric,
-                    format!(
-                        "{} not numbers, such as `{}`",
-                        plural(rows.count, "value is", "values are"),
-                        levels.join("`, `")
-                    ),
-                    &format!("{role} must be numeric"),
+                    kind,
+                    format!("{}: `{example}` {what}", plural(rows.count, "value is not read", "values are not read")),
+                    "dates are written as 2019-07-31, so that nobody has to guess",
                     remedy,
                 )
                 .column(&column.name)
                 .rows(&rows),
             );
-            None
         }
-        Values::Id(_) => None,
+    }
+    (problems.len() == before).then(|| {
+        (0..t.codes.len())
+            .map(|i| match of_row(i) {
+                Some(Some(DateText::Days(d))) => *d as f64,
+                _ => f64::NAN,
+            })
+            .collect()
+    })
+}
+
+/// Whether a row has an event; `None` if that cannot be read.
+fn event_of(values: &Values, row: usize) -> Option<bool> {
+    match values {
+        Values::Number(v) if v[row] == 0.0 => Some(false),
+        Values::Number(v) if v[row] == 1.0 => Some(true),
+        Values::Text(t) => match t.get(row)?.to_ascii_lowercase().as_str() {
+            "false" | "0" => Some(false),
+            "true" | "1" => Some(true),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
-fn refuse_not_finite(column: &Column, values: &[f64], problems: &mut Vec<Problem>) -> bool {
-    let rows = rows_where(values.len(), |i| values[i].abs() > LARGEST_VALUE);
-    if !rows.is_empty() {
-        problems.push(
-            Problem::error(
-                Kind::NotFinite,
-                plural(rows.count, "value is infinite or beyond 1e100", "values are infinite or beyond 1e100"),
-                "values must be finite, and small enough that their squares do not overflow",
-                "correct the values, or give the column in a larger unit",
-            )
-            .column(&column.name)
-            .rows(&rows),
-        );
+/// Warns of levels that only one arm has: their patients have nobody like them in the other.
+fn examine_levels(schema: &[Covariate], values: &[f64], outcomes: &Outcomes, problems: &mut Vec<Problem>) {
+    let width = schema.last().map_or(0, |c| c.columns().end);
+    for c in schema.iter().filter(|c| c.is_category()) {
+        let mut counts = vec![[0usize; 2]; c.columns().len()];
+        for (row, arm) in values.chunks_exact(width).zip(&outcomes.arm) {
+            if let Some(level) = row[c.columns()].iter().position(|v| *v == 1.0) {
+                counts[level][arm.index()] += 1;
+            }
+        }
+        let lonely: Vec<String> = counts
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| n[0] == 0 || n[1] == 0)
+            .map(|(l, n)| {
+                format!("`{}` ({} {})", c.level(l), n[0] + n[1], if n[0] > 0 { "control" } else { "treated" })
+            })
+            .collect();
+        if !lonely.is_empty() {
+            problems.push(
+                Problem::warning(
+                    Kind::LevelInOneArm,
+                    format!(
+                        "{} only in one arm: {}",
+                        if lonely.len() == 1 { "a level occurs" } else { "levels occur" },
+                        lonely.join(", ")
+                    ),
+                    "such patients are compared with patients of other levels in the other arm",
+                    "merge the level with one like it, or leave these patients out",
+                )
+                .column(&c.name),
+            );
+        }
     }
-    !rows.is_empty()
+}
+
+/// Refuses missing values; says whether there were any.
+fn refuse_missing(column: &Column, role: &str, problems: &mut Vec<Problem>) -> bool {
+    let n = column.values.len();
+    let missing = rows_where(n, |i| column.values.is_missing(i));
+    if !missing.is_empty() {
+        problems.push(missing_values(&column.name, role, &missing, missing.count == n));
+    }
+    !missing.is_empty()
 }
 
 fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
@@ -565,25 +1034,62 @@ fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
     ids
 }
 
-fn read_time(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
-    let remedy = "give times as numbers, such as days since the start; a decimal comma must become a point";
-    let values = numbers(column, "the time", remedy, problems)?;
+fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
+    let remedy = "give times as numbers, such as days since the start; a decimal comma must become a point; dates are named with --start and --end";
+    let mut values = numbers(column, "the time", remedy, problems)?.into_owned();
     let missing = refuse_missing(column, "the time", problems);
-    let infinite = refuse_not_finite(column, values, problems);
+    let infinite = refuse_not_finite(&column.name, &values, problems);
+    if roles.zero_time == ZeroTime::Shift && values.contains(&0.0) {
+        let half = 0.5 * values.iter().copied().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
+        let zero = rows_where(values.len(), |i| values[i] == 0.0);
+        if half.is_finite() {
+            values.iter_mut().filter(|t| **t == 0.0).for_each(|t| *t = half);
+            problems.push(
+                Problem::warning(
+                    Kind::TimeNotPositive,
+                    format!(
+                        "{} taken as {half}, half of the smallest positive time",
+                        plural(zero.count, "time of zero is", "times of zero are")
+                    ),
+                    "an event on day 0 happened during it",
+                    "compare with --zero-time drop",
+                )
+                .column(&column.name)
+                .rows(&zero),
+            );
+        }
+    }
     let low = rows_where(values.len(), |i| values[i] <= 0.0);
     if !low.is_empty() {
+        let zeros = values.iter().filter(|t| **t == 0.0).count();
+        let (found, remedy) = if roles.dates.is_some() && zeros < low.count {
+            (
+                plural(low.count, "end is on or before its start", "ends are on or before their starts"),
+                "correct the dates; an end on the day of its start is handled by --zero-time drop or --zero-time shift",
+            )
+        } else if zeros == low.count {
+            (
+                plural(low.count, "time is zero", "times are zero"),
+                "--zero-time shift takes half of the smallest positive time instead; --zero-time drop leaves these rows out, which is harmless for a censoring and not for an event",
+            )
+        } else {
+            (
+                plural(low.count, "time is zero or negative", "times are zero or negative"),
+                "correct negative times; zero times are handled by --zero-time shift or --zero-time drop",
+            )
+        };
         problems.push(
             Problem::error(
                 Kind::TimeNotPositive,
-                plural(low.count, "time is zero or negative", "times are zero or negative"),
+                found,
                 "a time is counted from the start of follow-up and must be positive",
-                "correct the dates; an event on day 0 may be recorded as half a day, a censoring on day 0 carries no information and can be dropped",
+                remedy,
             )
             .column(&column.name)
             .rows(&low),
         );
     }
-    (!missing && !infinite && low.is_empty()).then(|| values.to_vec())
+    (!missing && !infinite && low.is_empty()).then_some(values)
 }
 
 fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>> {
@@ -591,18 +1097,7 @@ fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>>
         return None;
     }
     let n = column.values.len();
-    let read = |i: usize| -> Option<bool> {
-        match &column.values {
-            Values::Number(v) if v[i] == 0.0 => Some(false),
-            Values::Number(v) if v[i] == 1.0 => Some(true),
-            Values::Text(t) => match t.get(i)?.to_ascii_lowercase().as_str() {
-                "false" | "0" => Some(false),
-                "true" | "1" => Some(true),
-                _ => None,
-            },
-            _ => None,
-        }
-    };
+    let read = |i: usize| event_of(&column.values, i);
     let bad = rows_where(n, |i| read(i).is_none());
     if bad.is_empty() {
         return (0..n).map(read).collect();
@@ -651,18 +1146,17 @@ fn distinct(column: &Column, most: usize) -> Vec<String> {
     }
 }
 
-fn quoted(values: &[String]) -> String {
-    values.iter().map(|v| format!("`{v}`")).collect::<Vec<_>>().join(", ")
-}
-
 /// Labels that mean treated without being told.
 const TREATED_LABELS: [&str; 4] = ["1", "true", "yes", "treated"];
 
-fn read_treatment(
-    column: &Column,
-    treated: Option<&str>,
-    problems: &mut Vec<Problem>,
-) -> Option<(Vec<Arm>, [String; 2])> {
+/// A label as it must be typed.
+fn shell(label: &str) -> String {
+    let plain = !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || "+-_.:/%@,".contains(c));
+    if plain { label.to_string() } else { format!("'{}'", label.replace('\'', "'\\''")) }
+}
+
+fn read_treatment(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<(Vec<Arm>, [String; 2])> {
+    let (treated, control) = (roles.treated.as_deref(), roles.control.as_deref());
     if refuse_missing(column, "the treatment", problems) {
         return None;
     }
@@ -675,36 +1169,42 @@ fn read_treatment(
                 format!("it holds {} distinct values: {}{more}", labels.len(), quoted(&labels)),
                 "the treatment has exactly two values, treated and control",
                 if labels.len() < 2 {
-                    "check that the column is the right one and that both arms are in the file"
+                    "check that the column is the right one and that both arms are in the file".to_string()
                 } else {
-                    "keep the two arms that you want to compare"
+                    format!("name the two that you want to compare, as in --treated {} --control {}; rows of the others are left out and counted", shell(&labels[1]), shell(&labels[0]))
                 },
             )
             .column(&column.name),
         );
         return None;
     }
-    let of_treated = match treated {
-        Some(label) => labels.iter().position(|l| l == label),
-        None => {
+    let found = |label: &str| {
+        labels
+            .iter()
+            .position(|l| l == label || matches!((l.parse::<f64>(), label.parse::<f64>()), (Ok(a), Ok(b)) if a == b))
+    };
+    let of_treated = match (treated, control) {
+        (Some(label), _) => found(label),
+        (None, Some(label)) => found(label).map(|i| 1 - i),
+        (None, None) => {
             let evident: Vec<usize> =
                 (0..2).filter(|&i| TREATED_LABELS.contains(&labels[i].to_ascii_lowercase().as_str())).collect();
             (evident.len() == 1).then(|| evident[0])
         }
     };
     let Some(of_treated) = of_treated else {
-        let problem = match treated {
+        let problem = match treated.or(control) {
             Some(label) => Problem::error(
                 Kind::TreatedUnknown,
                 format!("the label `{label}` does not occur; the column holds {}", quoted(&labels)),
                 "the treated label is one of the two values of the treatment column",
-                format!("use --treated {} or --treated {}", labels[0], labels[1]),
+                format!("use --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
             ),
             None => Problem::error(
                 Kind::TreatedUnclear,
                 format!("it is not evident which of {} means treated", quoted(&labels)),
                 "1, true, yes or treated mean treated; any other label must be named",
-                format!("add --treated {} or --treated {}", labels[0], labels[1]),
+                format!("add --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
             ),
         };
         problems.push(problem.column(&column.name));
@@ -719,38 +1219,6 @@ fn read_treatment(
     };
     let arm = (0..n).map(|i| if is_treated(i) { Arm::Treated } else { Arm::Control }).collect();
     Some((arm, [labels[1 - of_treated].clone(), labels[of_treated].clone()]))
-}
-
-fn read_covariate<'a>(column: &'a Column, problems: &mut Vec<Problem>) -> Option<&'a [f64]> {
-    let remedy = "turn categories into 0/1 columns, or leave the column out with --covariates";
-    let values = numbers(column, "a covariate", remedy, problems)?;
-    if refuse_missing(column, "a covariate", problems) | refuse_not_finite(column, values, problems) {
-        return None;
-    }
-    if values.iter().all(|&v| v == values[0]) {
-        problems.push(
-            Problem::error(
-                Kind::ConstantCovariate,
-                format!("every value is {}", values[0]),
-                "a covariate must vary: a constant tells nobody apart",
-                "leave the column out with --covariates",
-            )
-            .column(&column.name),
-        );
-        return None;
-    }
-    if looks_like_id(values) {
-        problems.push(
-            Problem::warning(
-                Kind::LooksLikeId,
-                "its values are distinct consecutive whole numbers, as in an identifier",
-                "an identifier tells nothing of a patient and must not be matched on",
-                "if it is one, name it with --id or leave it out with --covariates",
-            )
-            .column(&column.name),
-        );
-    }
-    Some(values)
 }
 
 /// Whole numbers that, sorted, go up by one.
@@ -785,6 +1253,21 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
                 .column(&roles.event),
             );
         }
+        let mut event_times: Vec<f64> = members().filter(|&i| before[i]).map(|i| capped[i]).collect();
+        let n_events = event_times.len();
+        event_times.sort_by(f64::total_cmp);
+        event_times.dedup();
+        if n_events >= MANY_EVENTS && event_times.len() * TIES_PER_TIME <= n_events {
+            problems.push(
+                Problem::warning(
+                    Kind::HeavyTies,
+                    format!("in {who} {n_events} events share {}", plural(event_times.len(), "time", "different times")),
+                    "ties are handled exactly, but a mean event time is no finer than the unit that times were rounded to",
+                    "if times in days are at hand, use them",
+                )
+                .column(&roles.time_name()),
+            );
+        }
         let at_horizon = members().filter(|&i| capped[i] == roles.horizon).count();
         let last = members().map(|i| capped[i]).fold(0.0, f64::max);
         // A curve that ends in an event at its last time has reached zero: it needs nobody at H.
@@ -797,7 +1280,7 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
                     "the cure probability is read off at the horizon, so someone must be at risk there",
                     format!("choose a horizon of at most {last}"),
                 )
-                .column(&roles.time),
+                .column(&roles.time_name()),
             );
         } else if at_horizon < FEW_AT_HORIZON && !reaches_zero {
             problems.push(
@@ -811,7 +1294,7 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
                     "many match groups will have nobody at risk at the horizon, and their curve is carried forward",
                     "consider an earlier horizon",
                 )
-                .column(&roles.time),
+                .column(&roles.time_name()),
             );
         }
     }

@@ -59,6 +59,32 @@ pub enum ProblemKind {
     FewEvents,
     /// An option is out of its range.
     BadOption,
+    /// No row is left after a filter or a rule.
+    NothingKept,
+    /// Rows were left out on request.
+    RowsDropped,
+    /// Missing values were filled in on request.
+    FilledValues,
+    /// A covariate holds dates.
+    DateCovariate,
+    /// A date whose day and month cannot be told apart.
+    AmbiguousDate,
+    /// A value that should be a date and is none.
+    NotADate,
+    /// A category has too many levels.
+    TooManyLevels,
+    /// Two levels differ only in case or spaces.
+    SimilarLevels,
+    /// A level occurs in one arm, or in one set, only.
+    LevelInOneArm,
+    /// A column is declared numeric or categorical and is no covariate.
+    NotACovariate,
+    /// Many events share few times.
+    HeavyTies,
+    /// A new unit has a level that the cohort does not have.
+    UnknownLevel,
+    /// A constraint on matching cannot be used.
+    BadConstraint,
 }
 
 impl ProblemKind {
@@ -88,6 +114,19 @@ impl ProblemKind {
             ArmTooSmall => "arm_too_small",
             FewEvents => "few_events",
             BadOption => "bad_option",
+            NothingKept => "nothing_kept",
+            RowsDropped => "rows_dropped",
+            FilledValues => "filled_values",
+            DateCovariate => "date_covariate",
+            AmbiguousDate => "ambiguous_date",
+            NotADate => "not_a_date",
+            TooManyLevels => "too_many_levels",
+            SimilarLevels => "similar_levels",
+            LevelInOneArm => "level_in_one_arm",
+            NotACovariate => "not_a_covariate",
+            HeavyTies => "heavy_ties",
+            UnknownLevel => "unknown_level",
+            BadConstraint => "bad_constraint",
         }
     }
 }

@@ -37,15 +37,18 @@
 pub mod error;
 mod numeric;
 pub mod table;
+pub mod schema;
 pub mod cohort;
 pub mod split;
 pub mod cure;
 pub mod joint;
 pub mod matching;
 pub mod metric;
+pub mod design;
 pub mod survival;
 pub mod effect;
 pub mod adjusted;
+pub mod constraint;
 pub mod analysis;
 pub mod overview;
 pub mod compare;

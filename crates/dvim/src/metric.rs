@@ -4,6 +4,7 @@
 use crate::cohort::Cohort;
 use crate::cure::CureModel;
 use crate::matching::Points;
+use crate::schema::Covariate;
 
 /// How covariates are put on a common scale before anything is learned from them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,10 +38,17 @@ pub struct Scaling {
 
 impl Scaling {
     /// The scaling of a cohort. Covariates are not outcomes, so all units take part.
+    ///
+    /// The columns of a category share one scale, √2·s with s² = ½ (1 − Σ p²) n/(n − 1) from the shares p of its
+    /// levels: two units of different levels then differ by 1/s² in squared distance, the mean of which over pairs of
+    /// units is 2, as it is for a standardised number. Unscaled, two different levels differ by 1, as 0 and 1 do.
     pub fn of(cohort: &Cohort, scale: Scale) -> Scaling {
         let p = cohort.n_covariates();
+        let categories = || cohort.schema().iter().filter(|c| c.is_category());
         if scale == Scale::None {
-            return Scaling { center: vec![0.0; p], scale: vec![1.0; p] };
+            let mut scale = vec![1.0; p];
+            categories().for_each(|c| scale[c.columns()].fill(std::f64::consts::SQRT_2));
+            return Scaling { center: vec![0.0; p], scale };
         }
         let n = cohort.n_units() as f64;
         let rows = || (0..cohort.n_units()).map(|i| cohort.covariates(i));
@@ -51,7 +59,13 @@ impl Scaling {
         rows().for_each(|x| sum.iter_mut().zip(x.iter().zip(&center)).for_each(|(s, (v, c))| *s += (v - c) * (v - c)));
         // The mean of a covariate may round to one of its values at a spread of one part in 1e16:
         // such a covariate is constant for every purpose, and is left on its own scale.
-        let scale = sum.iter().map(|s| (s / (n - 1.0)).sqrt()).map(|s| if s > 0.0 { s } else { 1.0 }).collect();
+        let mut scale: Vec<f64> =
+            sum.iter().map(|s| (s / (n - 1.0)).sqrt()).map(|s| if s > 0.0 { s } else { 1.0 }).collect();
+        for c in categories() {
+            // Σ p (1 − p) n/(n − 1) over the levels is the sum of the variances of their indicators.
+            let total: f64 = scale[c.columns()].iter().map(|s| s * s).sum();
+            scale[c.columns()].fill(total.sqrt());
+        }
         Scaling { center, scale }
     }
 
@@ -130,10 +144,29 @@ impl Metrics {
     /// `w = (|β₁| + |β₀|) / 2` for cure and `(|λ₁| + |λ₀|) / 2` for time. Combined: their mean.
     /// The models were fitted on covariates scaled by `scaling`.
     pub fn learn(models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
+        Metrics::of_importance(models, scaling, choice, |coefficients| coefficients.iter().map(|b| b.abs()).collect())
+    }
+
+    /// As [`Metrics::learn`], for a cohort with categories: the columns of a category share one weight, by
+    /// [`importance`].
+    pub fn learn_for(cohort: &Cohort, models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
+        let shares = shares(cohort);
+        Metrics::of_importance(models, scaling, choice, |coefficients| {
+            importance(cohort.schema(), &shares, &scaling.scale, coefficients)
+        })
+    }
+
+    fn of_importance(
+        models: &[CureModel; 2],
+        scaling: &Scaling,
+        choice: MetricChoice,
+        importance: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Metrics {
         let mean_abs =
             |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
-        let cure = mean_abs(&models[0].cure.coefficients, &models[1].cure.coefficients);
-        let time = mean_abs(&models[0].latency.coefficients, &models[1].latency.coefficients);
+        let mean = |a: &[f64], b: &[f64]| mean_abs(&importance(a), &importance(b));
+        let cure = mean(&models[0].cure.coefficients, &models[1].cure.coefficients);
+        let time = mean(&models[0].latency.coefficients, &models[1].latency.coefficients);
         let (cure, time) = match choice {
             MetricChoice::Separate => (cure, time),
             MetricChoice::Combined => {
@@ -146,4 +179,38 @@ impl Metrics {
             time: Metric { weights: time, scaling: scaling.clone() },
         }
     }
+}
+
+/// The mean of each column over the cohort: of an indicator, the share of its level.
+fn shares(cohort: &Cohort) -> Vec<f64> {
+    let mut out = vec![0.0; cohort.n_covariates()];
+    for i in 0..cohort.n_units() {
+        out.iter_mut().zip(cohort.covariates(i)).for_each(|(s, x)| *s += x);
+    }
+    out.iter_mut().for_each(|s| *s /= cohort.n_units() as f64);
+    out
+}
+
+/// How much each column matters in a linear predictor: |b| for a number. For a category with coefficients b of its
+/// levels (those of the scaled columns divided by their scale √2·s) and shares p in the cohort, one number for all of its columns:
+///
+/// `s · √( Σ_{l<m} p_l p_m (b_l − b_m)² / Σ_{l<m} p_l p_m )`,
+///
+/// the root mean square difference between two patients of different levels. With two levels this is |b₁ − b₀|·s: what one
+/// standardised indicator would have. Only differences enter, so no reference level and no order of levels matters.
+fn importance(schema: &[Covariate], shares: &[f64], scale: &[f64], coefficients: &[f64]) -> Vec<f64> {
+    let mut out: Vec<f64> = coefficients.iter().map(|b| b.abs()).collect();
+    for c in schema.iter().filter(|c| c.is_category()) {
+        let (mut sum, mut pairs) = (0.0, 0.0);
+        for l in c.columns() {
+            for m in l + 1..c.columns().end {
+                let p = shares[l] * shares[m];
+                sum += p * (coefficients[l] / scale[l] - coefficients[m] / scale[m]).powi(2);
+                pairs += p;
+            }
+        }
+        let s = scale[c.first] / std::f64::consts::SQRT_2;
+        out[c.columns()].fill(s * (sum / pairs).sqrt());
+    }
+    out
 }

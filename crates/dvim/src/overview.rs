@@ -3,19 +3,21 @@
 //! understood the data.
 
 use crate::analysis::Options;
-use crate::cohort::{Arm, Roles, apply_horizon, examine};
+use crate::cohort::{Arm, Cohort, Flow, Roles, apply_horizon, examine};
+use crate::constraint::Rules;
 use crate::error::Problem;
+use crate::schema::{Covariate, Kind};
 use crate::survival::{Estimate, SurvivalCurve};
-use crate::table::{Column, Table, Values};
+use crate::table::{Column, Table, Values, date};
 
 /// How one column was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnOverview {
     /// Its name.
     pub name: String,
-    /// time, event, treatment, id, covariate or unused.
+    /// time, start, end, event, treatment, id, filter, dropped, covariate or unused.
     pub role: &'static str,
-    /// number, text or id.
+    /// number, two levels, category, date, text or id: how a covariate entered, how another column reads.
     pub kind: &'static str,
     /// Rows without a value.
     pub n_missing: usize,
@@ -23,8 +25,10 @@ pub struct ColumnOverview {
     pub range: Option<[f64; 3]>,
     /// The levels of a text with the rows of each, most frequent first; at most ten.
     pub levels: Vec<(String, usize)>,
-    /// Number of levels of a text.
+    /// Number of levels of a text; of a number, its distinct values if they are at most ten.
     pub n_levels: usize,
+    /// The level that is coded 1, where there are two.
+    pub one: Option<String>,
 }
 
 /// One arm as it was recorded.
@@ -61,6 +65,8 @@ pub struct ArmOverview {
 pub struct Overview {
     /// Rows of the table.
     pub n_rows: usize,
+    /// Rows that were left out, and why.
+    pub flow: Flow,
     /// Its columns.
     pub columns: Vec<ColumnOverview>,
     /// H.
@@ -106,24 +112,34 @@ impl Overview {
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
         }
+        if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
+            let cohort = Cohort::from_units(units.clone(), roles.horizon).with_schema(schema.clone());
+            problems.extend(Rules::new(&options.constraints, &cohort).err().unwrap_or_default());
+        }
         let id = roles.id_column(table.columns().iter().map(|c| c.name.as_str()));
-        let columns = table.columns().iter().map(|c| column_overview(c, role_of(&c.name, roles, id))).collect();
-        Overview { n_rows: table.n_rows(), columns, horizon: roles.horizon, arms, problems }
+        let schema = found.units.map(|(_, schema)| schema).unwrap_or_default();
+        let columns = table.columns().iter().map(|c| {
+            let role = roles.role_of(&c.name, id);
+            let read_as = schema.iter().find(|v| role == "covariate" && v.name == c.name);
+            column_overview(c, role, read_as, roles.categorical.contains(&c.name))
+        });
+        Overview {
+            n_rows: table.n_rows(),
+            flow: found.flow,
+            columns: columns.collect(),
+            horizon: roles.horizon,
+            arms,
+            problems,
+        }
     }
 }
 
-fn role_of(name: &str, roles: &Roles, id: Option<&str>) -> &'static str {
-    match &roles.covariates {
-        _ if name == roles.time => "time",
-        _ if name == roles.event => "event",
-        _ if name == roles.treatment => "treatment",
-        _ if Some(name) == id => "id",
-        Some(list) if !list.iter().any(|c| c == name) => "unused",
-        _ => "covariate",
-    }
-}
-
-fn column_overview(column: &Column, role: &'static str) -> ColumnOverview {
+fn column_overview(
+    column: &Column,
+    role: &'static str,
+    read_as: Option<&Covariate>,
+    categorical: bool,
+) -> ColumnOverview {
     let mut out = ColumnOverview {
         name: column.name.clone(),
         role,
@@ -132,20 +148,36 @@ fn column_overview(column: &Column, role: &'static str) -> ColumnOverview {
         range: None,
         levels: Vec::new(),
         n_levels: 0,
+        one: None,
     };
     match &column.values {
         Values::Number(v) => {
             out.kind = "number";
             out.n_missing = v.iter().filter(|x| x.is_nan()).count();
             let finite: Vec<f64> = v.iter().copied().filter(|x| x.is_finite()).collect();
-            if !finite.is_empty() {
+            let mut counted: Vec<(f64, usize)> = Vec::new();
+            for &x in &finite {
+                if let Some((_, n)) = counted.iter_mut().find(|(y, _)| *y == x) {
+                    *n += 1;
+                } else if counted.len() > 10 {
+                    break;
+                } else {
+                    counted.push((x, 1));
+                }
+            }
+            if counted.len() <= 10 {
+                counted.sort_by(|a, b| a.0.total_cmp(&b.0));
+                out.n_levels = counted.len();
+                out.levels = counted.iter().map(|(x, n)| (x.to_string(), *n)).collect();
+            }
+            if !finite.is_empty() && !categorical {
                 let low = finite.iter().copied().fold(f64::INFINITY, f64::min);
                 let high = finite.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 out.range = Some([low, finite.iter().sum::<f64>() / finite.len() as f64, high]);
             }
         }
         Values::Text(t) => {
-            out.kind = "text";
+            out.kind = if t.levels.iter().any(|l| date(l).is_some()) { "date" } else { "text" };
             let mut counts = vec![0; t.levels.len()];
             for &c in &t.codes {
                 match counts.get_mut(c as usize) {
@@ -160,6 +192,15 @@ fn column_overview(column: &Column, role: &'static str) -> ColumnOverview {
             out.levels = levels;
         }
         Values::Id(ids) => out.n_missing = (0..ids.len()).filter(|&i| ids.text(i).is_empty()).count(),
+    }
+    match read_as.map(|c| &c.kind) {
+        Some(Kind::Indicator { one, .. }) => {
+            out.kind = "two levels";
+            out.one = Some(one.clone());
+        }
+        Some(Kind::Category { .. }) => out.kind = "category",
+        Some(Kind::Number) => out.kind = "number",
+        _ => {}
     }
     out
 }

@@ -70,6 +70,49 @@ impl Values {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Whether a row has no value.
+    pub fn is_missing(&self, row: usize) -> bool {
+        match self {
+            Values::Number(v) => v[row].is_nan(),
+            Values::Text(t) => t.get(row).is_none(),
+            Values::Id(ids) => ids.text(row).is_empty(),
+        }
+    }
+
+    /// Whether the value of a row is the one that `text` writes. Numbers are compared as numbers: `1.0` is `1`.
+    pub fn is(&self, row: usize, text: &str) -> bool {
+        match self {
+            Values::Number(v) => text.parse::<f64>().is_ok_and(|x| x == v[row]),
+            Values::Text(t) => t.get(row) == Some(text),
+            Values::Id(ids) => ids.text(row) == text && !text.is_empty(),
+        }
+    }
+
+    /// The values of these rows. Levels of text that none of them has are left out.
+    pub fn select(&self, rows: &[usize]) -> Values {
+        match self {
+            Values::Number(v) => Values::Number(rows.iter().map(|&i| v[i]).collect()),
+            Values::Text(t) => {
+                let mut new_code = vec![TextValues::MISSING; t.levels.len()];
+                for &i in rows {
+                    if let Some(code) = new_code.get_mut(t.codes[i] as usize) {
+                        *code = 0;
+                    }
+                }
+                let mut levels = Vec::new();
+                for (old, code) in new_code.iter_mut().enumerate().filter(|(_, c)| **c == 0) {
+                    *code = levels.len() as u32;
+                    levels.push(t.levels[old].clone());
+                }
+                let code = |&i: &usize| new_code.get(t.codes[i] as usize).copied().unwrap_or(TextValues::MISSING);
+                Values::Text(TextValues { codes: rows.iter().map(code).collect(), levels })
+            }
+            Values::Id(Ids::Rows(_)) => Values::Id(Ids::Integers(rows.iter().map(|&i| i as i64 + 1).collect())),
+            Values::Id(Ids::Integers(v)) => Values::Id(Ids::Integers(rows.iter().map(|&i| v[i]).collect())),
+            Values::Id(ids) => Values::Id(Ids::from_texts(rows.iter().map(|&i| ids.text(i)))),
+        }
+    }
 }
 
 impl Ids {
@@ -146,5 +189,105 @@ impl Table {
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
+    }
+
+    /// The same columns with these rows only.
+    pub fn select(&self, rows: &[usize]) -> Table {
+        let columns = self.columns.iter().map(|c| Column { name: c.name.clone(), values: c.values.select(rows) });
+        Table { columns: columns.collect(), n_rows: rows.len() }
+    }
+
+    /// The same rows with one column more.
+    pub(crate) fn with(mut self, column: Column) -> Table {
+        self.columns.push(column);
+        self
+    }
+}
+
+/// A text that looks like a date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DateText {
+    /// `2019-07-31`, as days since 1970-01-01.
+    Days(i64),
+    /// Day, month and year in an order that cannot be told, such as `03/04/2019`.
+    Ambiguous,
+    /// `2019-02-30`: written like a date, and no day of the calendar.
+    Impossible,
+}
+
+/// Reads a text as a date; `None` if it does not look like one.
+pub fn date(text: &str) -> Option<DateText> {
+    let separator = text.chars().find(|c| !c.is_ascii_digit())?;
+    if !['-', '/', '.'].contains(&separator) {
+        return None;
+    }
+    let parts: Vec<&str> = text.split(separator).collect();
+    let [a, b, c] = parts.as_slice() else { return None };
+    if parts.iter().any(|p| p.is_empty() || p.len() > 4 || !p.bytes().all(|d| d.is_ascii_digit())) {
+        return None;
+    }
+    if separator == '-' && (a.len(), b.len(), c.len()) == (4, 2, 2) {
+        let number = |p: &str| p.parse::<i64>().ok();
+        let (year, month, day) = (number(a)?, number(b)?, number(c)?);
+        return Some(days_since_1970(year, month, day).map_or(DateText::Impossible, DateText::Days));
+    }
+    let is_short = |p: &str| p.len() <= 2;
+    let year_last = is_short(a) && is_short(b) && (c.len() == 4 || c.len() == 2);
+    let year_first = a.len() == 4 && is_short(b) && is_short(c);
+    // `1.2.3` is as likely a version as a date.
+    (year_first || (year_last && (c.len() == 4 || separator == '/'))).then_some(DateText::Ambiguous)
+}
+
+/// Days from 1970-01-01 in the Gregorian calendar, by eras of 400 years that begin in March.
+fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let length = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(leap),
+        1..=12 => 31,
+        _ => return None,
+    };
+    if !(1..=length).contains(&day) {
+        return None;
+    }
+    let y = if month <= 2 { year - 1 } else { year };
+    let era = y.div_euclid(400);
+    let year_of_era = y - 400 * era;
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = 365 * year_of_era + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    Some(era * 146_097 + day_of_era - 719_468)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let days = |t| date(t);
+        assert_eq!(days("1970-01-01"), Some(DateText::Days(0)));
+        assert_eq!(days("2000-03-01"), Some(DateText::Days(11_017)));
+        assert_eq!(days("1969-12-31"), Some(DateText::Days(-1)));
+        assert_eq!(days("2024-02-29"), Some(DateText::Days(19_782)));
+        for t in ["2023-02-29", "2020-13-01", "2020-00-10", "2020-01-32", "1900-02-29"] {
+            assert_eq!(days(t), Some(DateText::Impossible), "{t}");
+        }
+        for t in ["03/04/2019", "3.4.2019", "31/12/19", "2019/3/4", "4-3-2019"] {
+            assert_eq!(days(t), Some(DateText::Ambiguous), "{t}");
+        }
+        for t in ["", "12", "1.5", "1.2.3", "grade 2", "2019-07", "a-b-c", "2019-07-31T10:00", "12-34"] {
+            assert_eq!(days(t), None, "{t}");
+        }
+    }
+
+    #[test]
+    fn selected_rows_keep_their_values_and_lose_unused_levels() {
+        let text = TextValues {
+            codes: vec![0, 1, 2, TextValues::MISSING, 1],
+            levels: vec!["a".into(), "b".into(), "c".into()],
+        };
+        let Values::Text(found) = Values::Text(text).select(&[4, 3, 2]) else { panic!("text stays text") };
+        assert_eq!(found.levels, ["b", "c"]);
+        assert_eq!([0, 1, 2].map(|i| found.get(i)), [Some("b"), None, Some("c")]);
     }
 }

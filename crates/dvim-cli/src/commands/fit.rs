@@ -4,12 +4,58 @@ use super::{file_name, read_cohort_table, use_threads};
 use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::analysis;
-use dvim::cohort::{Arm, Cohort};
+use dvim::analysis::{self, Analysis, Options};
+use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
+use dvim::error::Problem;
 use dvim_io::memory::{available, forecast_shape};
-use dvim_io::run::{begin_run, write_run};
-use dvim_report::record::{ByArm, InputRecord, RolesRecord};
+use dvim_io::read::ReadTable;
+use dvim_io::run::{EffectsFormat, Origin, begin_run, write_run};
+use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::text;
+use std::path::Path;
+
+/// A table that was analysed.
+pub struct Analysed {
+    pub cohort: Cohort,
+    pub found: Analysis,
+    flow: Flow,
+    warnings: Vec<Problem>,
+    input: InputRecord,
+    roles: RolesRecord,
+}
+
+impl Analysed {
+    /// Analyses a table that was read from a file.
+    pub fn new(
+        file: &Path,
+        read: ReadTable,
+        roles: &Roles,
+        options: &Options,
+        progress: &Progress,
+    ) -> Result<Analysed, Failure> {
+        let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
+        let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, roles)?;
+        let n_rows = read.table.n_rows();
+        drop(read.table);
+        warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        let found = analysis::run(&cohort, options, progress)?;
+        warnings.extend(found.fit.level_problems(&cohort));
+        let input = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
+        let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
+        Ok(Analysed { cohort, found, flow, warnings, input, roles })
+    }
+
+    /// Where it came from, for its run.
+    pub fn origin(&self, format: EffectsFormat) -> Origin<'_> {
+        Origin {
+            input: self.input.clone(),
+            roles: self.roles.clone(),
+            flow: &self.flow,
+            warnings: &self.warnings,
+            format,
+        }
+    }
+}
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -17,7 +63,6 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
     let roles = args.roles.roles();
-    let options = args.method.options();
     if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
         return Err(Failure::Input(
             "error: --group-size auto with --estimator paper\n  rule:   the paper's estimator takes K as given\n  remedy: give a number, or add --estimator adjusted".into(),
@@ -25,26 +70,12 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     refuse_too_large(args)?;
     let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
-    let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-    let (cohort, mut warnings) = Cohort::from_table(&read.table, &roles)?;
-    let n_rows = read.table.n_rows();
-    drop(read.table);
-    warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
-    let found = analysis::run(&cohort, &options, &progress)?;
-    let input = InputRecord { file: file_name(&args.table), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
-    let roles = RolesRecord {
-        time: roles.time,
-        event: roles.event,
-        treatment: roles.treatment,
-        id,
-        covariates: cohort.names().to_vec(),
-        labels: ByArm::map(|z| cohort.label(z).to_string()),
-    };
-    let summary = write_run(&args.output, args.force, &cohort, &found, input, roles, &warnings)?;
-    for w in &warnings {
+    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &progress)?;
+    let summary = write_run(&args.output, args.force, &done.cohort, &done.found, done.origin(args.format.format()))?;
+    for w in &done.warnings {
         say(&w.to_string());
     }
-    print(&text::summary(&summary, &found, &cohort))?;
+    print(&text::summary(&summary, &done.found, &done.cohort))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())
 }

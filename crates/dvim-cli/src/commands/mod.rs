@@ -4,6 +4,8 @@ pub mod check;
 pub mod demo;
 pub mod fit;
 pub mod match_groups;
+pub mod predict;
+pub mod rerun;
 pub mod simulate;
 
 use crate::Failure;
@@ -11,6 +13,7 @@ use crate::args::ThreadArgs;
 use dvim::analysis::Watch;
 use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, ReadTable, read_table};
+use dvim_io::run::Run;
 use std::path::Path;
 
 /// Sets the number of threads for the rest of the process.
@@ -37,14 +40,30 @@ fn read_cohort_table(
 ) -> Result<ReadTable, Failure> {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len()) as usize;
     let progress = |done: u64| watch.progress("reading", done as usize, n_bytes);
+    // A column that is dropped may be an `id` that is none.
+    let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
     let options = ReadOptions {
         id: roles.id.clone(),
-        default_id: Some("id".into()),
+        default_id,
+        text: roles.categorical.clone(),
         progress: Some(&progress),
         threads: threads.unwrap_or(0),
         ..ReadOptions::default()
     };
     Ok(read_table(path, &options)?)
+}
+
+/// Opens a run; says which of its files were changed since it was written.
+fn open_run(path: &Path) -> Result<Run, Failure> {
+    let run = dvim_io::run::open_run(path)?;
+    if !run.changed.is_empty() {
+        crate::say(&format!(
+            "warning: in `{}` {}\n  rule:   the files of a run are written once, with their hashes in summary.json\n  remedy: what is shown here comes from run.dvim, which is intact; `dvim rerun` writes the files again",
+            path.display(),
+            run.changed.join(", ")
+        ));
+    }
+    Ok(run)
 }
 
 /// The name of a file without its folder: where a user keeps patients' data is nobody's business.

@@ -1,0 +1,83 @@
+//! `dvim rerun`: the same again, and whether it is.
+
+use super::fit::Analysed;
+use super::{read_cohort_table, use_threads};
+use crate::args::RerunArgs;
+use crate::progress::Progress;
+use crate::{Failure, print, say};
+use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_files};
+use dvim_report::record::{Summary, VERSION};
+use std::path::{Path, PathBuf};
+
+pub fn run(args: &RerunArgs) -> Result<(), Failure> {
+    use_threads(&args.threads)?;
+    let progress = Progress::new();
+    let summary = read_summary(&args.summary)?;
+    let place = if args.summary.is_dir() {
+        args.summary.clone()
+    } else {
+        args.summary.parent().unwrap_or(Path::new(".")).to_path_buf()
+    };
+    let table = match &args.table {
+        Some(table) => table.clone(),
+        None => find(&place, &summary)?,
+    };
+    let bad = |what: String| Failure::Input(format!("error: `{}` cannot be repeated: {what}", args.summary.display()));
+    let roles = summary.roles.roles(summary.horizon).map_err(bad)?;
+    let options = summary.options.options().map_err(bad)?;
+    let read = read_cohort_table(&table, &roles, args.threads.threads, &progress)?;
+    if read.sha256 != summary.input.sha256 {
+        return Err(Failure::Input(format!(
+            "error: `{}` is not the table of this run: its SHA-256 is {}…, the run was made from {}… (`{}`)\n  rule:   a run is repeated on the same bytes\n  remedy: name the original table, or use `dvim fit` for the new one",
+            table.display(),
+            &read.sha256[..12],
+            summary.input.sha256.get(..12).unwrap_or(&summary.input.sha256),
+            summary.input.file
+        )));
+    }
+    let done = Analysed::new(&table, read, &roles, &options, &progress)?;
+    // Without --output the new run is compared and forgotten.
+    let target =
+        args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));
+    let directory = begin_run(&target, false)?;
+    let again = write_files(&directory, &done.cohort, &done.found, done.origin(EffectsFormat::of(&summary)))?;
+    if args.output.is_some() {
+        directory.publish()?;
+    }
+    let differing: Vec<&str> = summary
+        .files
+        .iter()
+        .filter(|(name, digest)| again.files.get(*name) != Some(*digest))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if summary.version != VERSION {
+        say(&format!("the run was written by dvim {}, this is dvim {VERSION}", summary.version));
+    }
+    let seconds = progress.seconds();
+    if differing.is_empty() && summary.average_effects == again.average_effects {
+        let names: Vec<&str> = summary.files.keys().map(String::as_str).collect();
+        print(&format!("identical: {} are the same to the last bit\n", names.join(", ")))?;
+        say(&format!("repeated in {seconds:.2} s"));
+        return Ok(());
+    }
+    let what = if differing.is_empty() {
+        "the average effects of summary.json differ: it was edited".to_string()
+    } else {
+        format!("{} differ", differing.join(", "))
+    };
+    print(&format!("not identical: {what}\n"))?;
+    Err(Failure::Other("the run could not be reproduced; with -o DIR the new one is kept for comparison".into()))
+}
+
+/// The table of a run, by its recorded name.
+fn find(place: &Path, summary: &Summary) -> Result<PathBuf, Failure> {
+    let name = &summary.input.file;
+    let beside = place.parent().map(|p| p.join(name));
+    let places = [Some(PathBuf::from(name)), Some(place.join(name)), beside];
+    places.into_iter().flatten().find(|p| p.is_file()).ok_or_else(|| {
+        Failure::Input(format!(
+            "error: the table `{name}` of this run is not in the working directory, in the run or beside it\n  rule:   a run holds its cohort, not the table it came from\n  remedy: name the table, as in dvim rerun {} path/to/{name}",
+            place.join("summary.json").display()
+        ))
+    })
+}

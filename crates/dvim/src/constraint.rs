@@ -1,0 +1,268 @@
+//! Constraints on who may be in a group: exactly the same level, no farther than a caliper, not the
+//! unit itself. A unit that has fewer than K candidates under them is not served: it gets no effect,
+//! and how many candidates it had is said. A constraint is never relaxed.
+
+use crate::cohort::{Arm, Cohort};
+use crate::effect::{GroupEstimate, Pool};
+use crate::error::{Problem, ProblemKind};
+use crate::matching::{Index, Points, scan};
+use crate::metric::Metric;
+use crate::schema::{Covariate, Kind};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// What is asked of every group. The default asks nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Constraints {
+    /// Covariates on which every member of a group must agree with the unit.
+    pub exact: Vec<String>,
+    /// How far a member may be from the unit in one covariate.
+    pub calipers: Vec<Caliper>,
+    /// Whether a unit is kept out of its own group.
+    pub exclude_self: bool,
+}
+
+/// The largest difference allowed in one numeric covariate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caliper {
+    /// The covariate.
+    pub covariate: String,
+    /// The largest difference, included.
+    pub width: f64,
+    /// Whether `width` is in standard deviations over the cohort rather than in the covariate's own unit.
+    pub in_sd: bool,
+}
+
+impl Constraints {
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        *self == Constraints::default()
+    }
+}
+
+/// A unit that cannot be served: fewer candidates than K in an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unserved {
+    /// Candidates that satisfy the constraints: control, treated.
+    pub candidates: [usize; 2],
+    /// K.
+    pub group_size: usize,
+}
+
+impl Unserved {
+    /// The flag of an arm that has too few candidates.
+    pub fn flag(arm: Arm) -> &'static str {
+        match arm {
+            Arm::Treated => "too_few_candidates_treated",
+            Arm::Control => "too_few_candidates_control",
+        }
+    }
+
+    /// Arms that have too few.
+    pub fn arms(&self) -> impl Iterator<Item = Arm> + '_ {
+        [Arm::Treated, Arm::Control].into_iter().filter(|z| self.candidates[z.index()] < self.group_size)
+    }
+}
+
+/// Constraints in terms of a cohort's columns of numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    /// Columns that must agree.
+    exact: Vec<usize>,
+    /// Columns with their largest difference, in recorded units.
+    calipers: Vec<(usize, f64)>,
+    exclude_self: bool,
+}
+
+impl Rules {
+    /// What the constraints mean for a cohort, or what is wrong with them.
+    pub fn new(constraints: &Constraints, cohort: &Cohort) -> Result<Rules, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut rules = Rules { exclude_self: constraints.exclude_self, ..Rules::default() };
+        let mut find = |name: &str, flag: &str| -> Option<&Covariate> {
+            let found = cohort.schema().iter().find(|c| c.name == name && c.kind != Kind::Missing);
+            if found.is_none() {
+                let near = crate::error::nearest_names(name, cohort.schema().iter().map(|c| c.name.as_str()));
+                let remedy = if near.is_empty() {
+                    "name a covariate".to_string()
+                } else {
+                    format!("did you mean `{}`?", near.join("` or `"))
+                };
+                problems.push(
+                    Problem::error(
+                        ProblemKind::BadConstraint,
+                        format!("{flag} names it, and it is no covariate"),
+                        "constraints are on covariates",
+                        remedy,
+                    )
+                    .column(name),
+                );
+            }
+            found
+        };
+        for name in &constraints.exact {
+            if let Some(c) = find(name, "--exact") {
+                rules.exact.extend(c.columns());
+            }
+        }
+        let mut bad = Vec::new();
+        for caliper in &constraints.calipers {
+            let Some(c) = find(&caliper.covariate, "--caliper") else { continue };
+            if c.kind != Kind::Number {
+                bad.push(
+                    Problem::error(
+                        ProblemKind::BadConstraint,
+                        "a caliper is asked for, and it is a category",
+                        "a caliper is the largest difference of a number",
+                        format!("use --exact {}", c.name),
+                    )
+                    .column(&c.name),
+                );
+                continue;
+            }
+            if !(caliper.width >= 0.0 && caliper.width.is_finite()) {
+                bad.push(
+                    Problem::error(
+                        ProblemKind::BadConstraint,
+                        format!("its caliper is {}", caliper.width),
+                        "a caliper is a finite difference, zero or more",
+                        format!("write --caliper {}=5 or --caliper {}=0.2sd", c.name, c.name),
+                    )
+                    .column(&c.name),
+                );
+                continue;
+            }
+            let unit = if caliper.in_sd { standard_deviation(cohort, c.first) } else { 1.0 };
+            rules.calipers.push((c.first, caliper.width * unit));
+        }
+        // A value that was filled in is not known to be near: only other gaps are like it.
+        let named = |c: &&Covariate| {
+            c.kind == Kind::Missing
+                && (constraints.exact.contains(&c.name) || constraints.calipers.iter().any(|k| k.covariate == c.name))
+        };
+        rules.exact.extend(cohort.schema().iter().filter(named).map(|c| c.first));
+        problems.extend(bad);
+        if problems.is_empty() { Ok(rules) } else { Err(problems) }
+    }
+
+    /// Whether a unit with covariates `y` may be in the group of one with `x`.
+    pub fn admit(&self, x: &[f64], y: &[f64]) -> bool {
+        self.exact.iter().all(|&j| x[j] == y[j]) && self.calipers.iter().all(|&(j, width)| (x[j] - y[j]).abs() <= width)
+    }
+
+    fn stratum(&self, x: &[f64]) -> Vec<u64> {
+        // Zero and minus zero are one value.
+        self.exact.iter().map(|&j| (x[j] + 0.0).to_bits()).collect()
+    }
+}
+
+fn standard_deviation(cohort: &Cohort, column: usize) -> f64 {
+    let n = cohort.n_units() as f64;
+    let values = || (0..cohort.n_units()).map(|i| cohort.covariates(i)[column]);
+    let mean = values().sum::<f64>() / n;
+    (values().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0)).sqrt()
+}
+
+/// Units that ask for groups: covariates as recorded, row-major, and the position in the cohort of each that is in it.
+pub struct Queries<'a> {
+    /// Covariates.
+    pub covariates: &'a [f64],
+    /// Position in the cohort, for those that are in it.
+    pub own: &'a [Option<u32>],
+}
+
+/// Members of a group as positions in the pool with their squared distances, nearest first; or the number of candidates
+/// where they are fewer than K.
+pub type Group = Result<(Vec<u32>, Vec<f64>), usize>;
+
+/// One arm under one metric and constraints: a search for each stratum.
+pub struct ConstrainedMatcher<'a> {
+    rules: &'a Rules,
+    pool: &'a Pool,
+    width: usize,
+    /// Covariates of the pool, as recorded.
+    recorded: Vec<f64>,
+    points: Points,
+    strata: HashMap<Vec<u64>, Stratum>,
+}
+
+/// The units of a pool that agree on the exact covariates.
+struct Stratum {
+    /// Positions in the pool, ascending: ties in distance go by id.
+    members: Vec<u32>,
+    index: Option<Index>,
+}
+
+impl<'a> ConstrainedMatcher<'a> {
+    /// Sorts a pool into strata.
+    pub fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric, rules: &'a Rules) -> ConstrainedMatcher<'a> {
+        let recorded = pool.covariates(cohort);
+        let width = cohort.n_covariates();
+        let points = metric.place(&recorded);
+        let mut strata: HashMap<Vec<u64>, Stratum> = HashMap::new();
+        for (m, x) in recorded.chunks_exact(width).enumerate() {
+            let stratum =
+                strata.entry(rules.stratum(x)).or_insert_with(|| Stratum { members: Vec::new(), index: None });
+            stratum.members.push(m as u32);
+        }
+        if rules.calipers.is_empty() {
+            strata.values_mut().for_each(|s| s.index = Some(Index::build(&subset(&points, &s.members))));
+        }
+        ConstrainedMatcher { rules, pool, width, recorded, points, strata }
+    }
+
+    /// The group of each query, whose places under the metric are `placed`.
+    pub fn groups(&self, queries: &Queries<'_>, placed: &Points, k: usize) -> Vec<Group> {
+        let one = |q: usize| {
+            let x = &queries.covariates[q * self.width..(q + 1) * self.width];
+            let own =
+                queries.own[q].filter(|_| self.rules.exclude_self).and_then(|u| self.pool.units.binary_search(&u).ok());
+            let Some(stratum) = self.strata.get(&self.rules.stratum(x)) else { return Err(0) };
+            let query = Points { dim: placed.dim, coords: placed.point(q).to_vec() };
+            match &stratum.index {
+                Some(index) => {
+                    // The unit itself is among the K + 1 nearest, or K others are nearer by (distance, id).
+                    let own = own.map(|m| m as u32).filter(|m| stratum.members.binary_search(m).is_ok());
+                    let available = stratum.members.len() - usize::from(own.is_some());
+                    if available < k {
+                        return Err(available);
+                    }
+                    let found = index.nearest(&query, k + usize::from(own.is_some()));
+                    let pairs = found.index.iter().map(|&i| stratum.members[i as usize]).zip(found.squared_distance);
+                    Ok(pairs.filter(|(m, _)| Some(*m) != own).take(k).unzip())
+                }
+                None => {
+                    let admitted = |m: &u32| {
+                        let m = *m as usize;
+                        Some(m) != own && self.rules.admit(x, &self.recorded[m * self.width..(m + 1) * self.width])
+                    };
+                    let members: Vec<u32> = stratum.members.iter().copied().filter(admitted).collect();
+                    if members.len() < k {
+                        return Err(members.len());
+                    }
+                    let found = scan(&subset(&self.points, &members), &query, k);
+                    Ok((found.index.iter().map(|&i| members[i as usize]).collect(), found.squared_distance))
+                }
+            }
+        };
+        (0..queries.own.len()).into_par_iter().map(one).collect()
+    }
+
+    /// What each group gives.
+    pub fn estimate(&self, queries: &Queries<'_>, placed: &Points, k: usize) -> Vec<Result<GroupEstimate, usize>> {
+        let groups = self.groups(queries, placed, k);
+        groups
+            .into_par_iter()
+            .map_init(Vec::new, |scratch, group| {
+                group.map(|(members, squared)| GroupEstimate {
+                    curve: self.pool.summary(&members, scratch),
+                    diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
+                })
+            })
+            .collect()
+    }
+}
+
+fn subset(points: &Points, members: &[u32]) -> Points {
+    Points { dim: points.dim, coords: members.iter().flat_map(|&m| points.point(m as usize)).copied().collect() }
+}
