@@ -662,8 +662,77 @@ mod tests {
         }
     }
 
+    #[test]
+    fn unit_terms_of_other_families_agree_with_high_precision() {
+        let lines = include_str!("../../tests/data/unit_terms_families.txt");
+        for line in lines.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let seen = if words[1] == "Event" { Seen::Event } else { Seen::Censored };
+            let numbers_: Vec<f64> = words[2..].iter().map(|x| x.parse().unwrap()).collect();
+            let [u, u_horizon, a, m, t] = numbers_[..5] else { panic!("{line}") };
+            let found = numbers(match words[0] {
+                "Weibull" => unit_terms(&Weibull { u_horizon }, seen, u, a, m, t),
+                _ => unit_terms(&LogLogistic { u_horizon }, seen, u, a, m, t),
+            });
+            for (k, (found, expected)) in found.into_iter().zip(&numbers_[5..]).enumerate() {
+                let slack = 1e-9 * expected.abs() + 1e-11;
+                assert!((found - expected).abs() <= slack, "{line}: term {k} found {found:e}, expected {expected:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_families_stay_finite_at_the_ends() {
+        for (u_horizon, u) in [(1.2, 0.3), (1.2, -700.0), (1.2, 1.2 - 1e-12), (f64::INFINITY, 0.3)] {
+            for m in [-1e4, -300.0, -20.0, 0.0, 20.0, 300.0, 1e4] {
+                for t in [-6.0, -2.0, 0.0, 2.0, 6.0] {
+                    let check = |what: &str, terms: UnitTerms| {
+                        let found = numbers(terms);
+                        let finite = found.iter().all(|x| x.is_finite());
+                        assert!(finite, "{what} u={u} H={u_horizon} m={m} t={t}: {found:?}");
+                    };
+                    check("Weibull", unit_terms(&Weibull { u_horizon }, Seen::Censored, u, 0.5, m, t));
+                    check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Censored, u, 0.5, m, t));
+                    check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Event, u, 0.5, m, t));
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn derivatives_of_other_families_agree_with_finite_differences(
+            weibull in any::<bool>(), event in any::<bool>(), a in -6.0..6.0f64, m in -1.0..5.0f64, t in -1.0..1.5f64,
+            u_horizon in prop_oneof![Just(f64::INFINITY), 0.5..3.0f64], below in 0.05..4.0f64,
+        ) {
+            let seen = if event { Seen::Event } else { Seen::Censored };
+            let u = if u_horizon.is_finite() { u_horizon } else { 2.0 } - below;
+            let at = |x: [f64; 3]| numbers(if weibull {
+                unit_terms(&Weibull { u_horizon }, seen, u, x[0], x[1], x[2])
+            } else {
+                unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2])
+            });
+            let here = [a, m, t];
+            let terms = at(here);
+            let h = 1e-5;
+            // For each argument: (of which term, is which term).
+            let pairs = [[(0, 1), (1, 4), (2, 5), (3, 6)], [(0, 2), (1, 5), (2, 7), (3, 8)], [(0, 3), (1, 6), (2, 8), (3, 9)]];
+            for (argument, pairs) in pairs.into_iter().enumerate() {
+                let (mut up, mut down) = (here, here);
+                up[argument] += h;
+                down[argument] -= h;
+                let (up, down) = (at(up), at(down));
+                for (of, is) in pairs {
+                    let found = (up[of] - down[of]) / (2.0 * h);
+                    // Fourth derivatives of a Weibull density grow with e^z, as the terms do.
+                    let size = terms.iter().fold(1.0, |s: f64, x| s.max(x.abs()));
+                    let slack = h * h * 1e3 * size * size + 1e-9 * size;
+                    prop_assert!((found - terms[is]).abs() <= slack, "term {is} of {terms:?}: slope {found:e}");
+                }
+            }
+        }
+
         #[test]
         fn derivatives_agree_with_finite_differences(
             kind in 0..3usize, a in -8.0..8.0f64, m in -6.0..6.0f64, t in -1.5..2.0f64,
