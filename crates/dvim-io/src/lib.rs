@@ -1,5 +1,6 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+pub mod journal;
 pub mod read;
 pub mod run;

@@ -98,7 +98,7 @@ enum Assignment {
 /// How long a unit is followed.
 #[derive(Clone, Copy)]
 enum FollowUp {
-    /// Uniform from 0 to this.
+    /// Uniform from 0 to this many times H.
     Uniform(f64),
     /// Lost with this probability, at a time uniform between 0 and H; else followed to H and then up to `until`.
     Loss { lost: f64, until: f64 },
@@ -203,7 +203,7 @@ impl Scenario {
             covariates: (1..=N_COVARIATES).map(covariate).collect(),
             assignment: Assignment::Each(self.assignment(confounded)),
             laws: Arm::BOTH.map(|z| self.law(z)),
-            follow_up: [FollowUp::Uniform(1.5 * HORIZON); 2],
+            follow_up: [FollowUp::Uniform(1.5); 2],
             whole_days: false,
             id_prefix: None,
         }
@@ -381,7 +381,7 @@ impl World {
         let (u, v) = (draws.uniform(), draws.uniform());
         let censoring = self.follow_up.map(|law| {
             let time = match law {
-                FollowUp::Uniform(to) => u * to,
+                FollowUp::Uniform(times) => u * times * self.horizon,
                 FollowUp::Loss { lost, .. } if u < lost => v * self.horizon,
                 FollowUp::Loss { until, .. } => self.horizon + v * (until - self.horizon),
             };
@@ -438,14 +438,14 @@ fn transplant() -> World {
             },
             ArmLaw {
                 uncured: (
-                    -1.76,
+                    -1.905,
                     &[(1, 0.028), (3, 0.012), (4, 0.2), (5, 0.25), (6, 0.35), (7, 0.55), (8, 0.25)],
                 ),
-                location: (5.9, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)]),
+                location: (6.1, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)]),
                 sigma: 1.0,
             },
         ],
-        follow_up: [FollowUp::Loss { lost: 0.45, until: 4_193.0 }, FollowUp::Loss { lost: 0.31, until: 4_193.0 }],
+        follow_up: [FollowUp::Loss { lost: 0.467, until: 4_193.0 }, FollowUp::Loss { lost: 0.325, until: 4_193.0 }],
         whole_days: true,
         id_prefix: Some(SYNTHETIC),
     }
