@@ -357,31 +357,35 @@ impl<'a> Field<'a> {
 
     /// Matches every unit in the given spaces and reads both effects off the groups' curves.
     pub fn match_in<const N: usize>(&self, spaces: &Spaces, sizes: [usize; N]) -> [MethodEffects; N] {
-        let groups = |space: &Space| {
-            let queries = space.place(&self.covariates);
-            Arm::BOTH.map(|z| {
-                let matcher =
-                    Matcher::of_points(&self.pools[z.index()], &space.place(&self.pool_covariates[z.index()]));
-                matcher.estimate(&queries, sizes)
-            })
-        };
-        let cure = |[control, treated]: &[Vec<[crate::effect::GroupEstimate; N]>; 2], k: usize| -> Vec<f64> {
-            control.iter().zip(treated).map(|(c, t)| t[k].curve.survival - c[k].curve.survival).collect()
-        };
-        let time = |[control, treated]: &[Vec<[crate::effect::GroupEstimate; N]>; 2], k: usize| {
-            let minus = |c: &Summary, t: &Summary| Some(t.mean_event_time()? - c.mean_event_time()?);
-            control.iter().zip(treated).map(|(c, t)| minus(&c[k].curve, &t[k].curve)).collect()
-        };
         match spaces {
-            Spaces::Both(space) => {
-                let found = groups(space);
-                std::array::from_fn(|k| MethodEffects { cure: cure(&found, k), time: time(&found, k) })
-            }
-            Spaces::Each { cure: for_cure, time: for_time } => {
-                let (a, b) = (groups(for_cure), groups(for_time));
-                std::array::from_fn(|k| MethodEffects { cure: cure(&a, k), time: time(&b, k) })
+            Spaces::Both(space) => self.match_by(|x| space.place(x), sizes),
+            Spaces::Each { cure, time } => {
+                let for_cure = self.match_by(|x| cure.place(x), sizes);
+                let mut for_time = self.match_by(|x| time.place(x), sizes).map(|e| e.time);
+                let mut k = 0;
+                for_cure.map(|e| {
+                    k += 1;
+                    MethodEffects { cure: e.cure, time: std::mem::take(&mut for_time[k - 1]) }
+                })
             }
         }
+    }
+
+    /// The same in any space of points: `place` puts rows of covariates, as recorded, where they are matched.
+    pub fn match_by<const N: usize>(&self, place: impl Fn(&[f64]) -> Points, sizes: [usize; N]) -> [MethodEffects; N] {
+        let queries = place(&self.covariates);
+        let [control, treated] = Arm::BOTH.map(|z| {
+            let points = place(&self.pool_covariates[z.index()]);
+            Matcher::of_points(&self.pools[z.index()], &points).estimate(&queries, sizes)
+        });
+        let minus = |c: &Summary, t: &Summary| Some(t.mean_event_time()? - c.mean_event_time()?);
+        std::array::from_fn(|k| {
+            let groups = || control.iter().zip(&treated).map(|(c, t)| (&c[k].curve, &t[k].curve));
+            MethodEffects {
+                cure: groups().map(|(c, t)| t.survival - c.survival).collect(),
+                time: groups().map(|(c, t)| minus(c, t)).collect(),
+            }
+        })
     }
 }
 
