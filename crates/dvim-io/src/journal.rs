@@ -43,8 +43,8 @@ impl Journal {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;
         let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-        let text = std::str::from_utf8(&bytes[..whole])
-            .map_err(|e| failed(io::Error::new(io::ErrorKind::InvalidData, e)))?;
+        let text =
+            std::str::from_utf8(&bytes[..whole]).map_err(|e| failed(io::Error::new(io::ErrorKind::InvalidData, e)))?;
         let mut lines = text.lines().map(String::from);
         let found = lines.next();
         if let Some(found) = found.as_ref().filter(|f| *f != settings) {

@@ -79,8 +79,19 @@ impl Comparison<'_> {
     /// `summary.csv`.
     pub fn write_summary(&self, out: &mut impl Write) -> io::Result<()> {
         header(&[
-            "method", "n_units", "cure_mean", "cure_sd", "cure_q1", "cure_median", "cure_q3", "time_mean", "time_sd",
-            "time_q1", "time_median", "time_q3", "time_undefined",
+            "method",
+            "n_units",
+            "cure_mean",
+            "cure_sd",
+            "cure_q1",
+            "cure_median",
+            "cure_q3",
+            "time_mean",
+            "time_sd",
+            "time_q1",
+            "time_median",
+            "time_q3",
+            "time_undefined",
         ])
         .write_to(out)?;
         let mut row = Row::default();
@@ -159,7 +170,8 @@ impl Comparison<'_> {
     }
 
     fn summary_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
-        let columns = ["Method", "cure", "middle half", "time", "middle half", "no time effect"].map(String::from).to_vec();
+        let columns =
+            ["Method", "cure", "middle half", "time", "middle half", "no time effect"].map(String::from).to_vec();
         let value = |v: Option<f64>, format: Format| v.map_or("–".to_string(), |v| format.value(v));
         let range = |q: Option<[f64; 3]>, format: Format| q.map_or("–".to_string(), |q| format.interval(q[0], q[2]));
         let rows = self.summaries().into_iter().map(|s| {
@@ -185,7 +197,10 @@ impl Comparison<'_> {
                 out.push(format!("The cure model of the {} arm is not a plain maximum of its likelihood: MCM KNN and the cure model alone rest on a penalised or unfinished fit.", arm.name()));
             }
             if !learned.cox[arm.index()].certificate.converged {
-                out.push(format!("The Cox model of the {} arm did not converge: Cox and prognostic score rest on a penalised fit.", arm.name()));
+                out.push(format!(
+                    "The Cox model of the {} arm did not converge: Cox and prognostic score rest on a penalised fit.",
+                    arm.name()
+                ));
             }
         }
         if !learned.propensity.certificate.converged {
@@ -236,14 +251,20 @@ impl Comparison<'_> {
 
     /// The page.
     pub fn page(&self) -> String {
-        let title = if is_synthetic(self.cohort) { "Every method on one synthetic cohort" } else { "Every method on one cohort" };
+        let title = if is_synthetic(self.cohort) {
+            "Every method on one synthetic cohort"
+        } else {
+            "Every method on one cohort"
+        };
         let mut body = String::from("<style>tbody th{white-space:nowrap}</style>\n");
         body += &heading(1, title);
         if is_synthetic(self.cohort) {
             body += &paragraph(SYNTHETIC_NOTE);
         }
         body += &paragraph(&self.about());
-        body += &paragraph("All methods see the same split: what is fitted is fitted on the training patients, and every estimate is for a patient whose outcome trained nothing. A positive cure effect means that treatment cures more; a positive time effect that it delays events. Without known truth no method can be called right here: agreement is not accuracy.");
+        body += &paragraph(
+            "All methods see the same split: what is fitted is fitted on the training patients, and every estimate is for a patient whose outcome trained nothing. A positive cure effect means that treatment cures more; a positive time effect that it delays events. Without known truth no method can be called right here: agreement is not accuracy.",
+        );
         let (columns, rows) = self.summary_rows();
         body += &Table {
             name: "Table 1.".into(),
@@ -257,7 +278,9 @@ impl Comparison<'_> {
         for (of_time, what) in [(false, "cure"), (true, "time")] {
             body += &heading(2, if of_time { "Effects on event time" } else { "Effects on cure" });
             n += 1;
-            let caption = format!("Distribution over patients of the estimated {what} effect by method; dot and bar mark the median and the quartiles. Heights are not comparable between rows.");
+            let caption = format!(
+                "Distribution over patients of the estimated {what} effect by method; dot and bar mark the median and the quartiles. Heights are not comparable between rows."
+            );
             body += &figure(&self.violins(of_time), &format!("Figure {n}."), &caption);
             n += 1;
             let caption = format!("Pearson correlation over patients of the estimated {what} effects.");

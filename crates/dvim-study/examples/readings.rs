@@ -1,4 +1,4 @@
-//! Other readings of the paper's rows, beside ours: `cargo run --release -p dvim-study --example readings -- [REPS]`.
+//! Other readings of the paper's rows, beside ours: `cargo run --release -p dvim-study --example readings -- [REPS [confounded]]`.
 //!
 //! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the error of
 //! each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
@@ -20,11 +20,12 @@ const K: [usize; 1] = [50];
 
 fn main() {
     let reps: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(3);
+    let confounded = std::env::args().nth(2).is_some_and(|a| a == "confounded");
     let settings = Settings::new(1, 20_000);
     let mut rows: Vec<(&'static str, Vec<[f64; 3]>)> = Vec::new();
     for scenario in Scenario::PAPER {
         for rep in 0..reps {
-            for (i, (name, cell)) in readings(&settings, scenario, rep).into_iter().enumerate() {
+            for (i, (name, cell)) in readings(&settings, scenario, confounded, rep).into_iter().enumerate() {
                 if rows.len() <= i {
                     rows.push((name, Vec::new()));
                 }
@@ -44,10 +45,10 @@ fn main() {
     }
 }
 
-fn readings(settings: &Settings, scenario: Scenario, rep: usize) -> Vec<(&'static str, Cell)> {
+fn readings(settings: &Settings, scenario: Scenario, confounded: bool, rep: usize) -> Vec<(&'static str, Cell)> {
     let job = Job::new(Experiment::Base, scenario, settings.n_units, rep);
     let seed = job.seed(settings);
-    let world = simulate(scenario, settings.n_units, false, seed);
+    let world = simulate(scenario, settings.n_units, confounded, seed);
     let learned = Learned::learn(&world.cohort, &options(seed), Ties::Breslow, &Unwatched).expect("a fit");
     let field = Field::new(&world.cohort, &learned.fit);
     let p = world.cohort.n_covariates();
@@ -66,7 +67,10 @@ fn readings(settings: &Settings, scenario: Scenario, rep: usize) -> Vec<(&'stati
         let [found] = learned.estimate(&field, method, K).expect("no truth needed");
         found
     };
-    let each = |dim: usize, f: &dyn Fn(&[f64]) -> Vec<f64>, x: &[f64]| Points { dim, coords: x.chunks_exact(p).flat_map(f).collect() };
+    let each = |dim: usize, f: &dyn Fn(&[f64]) -> Vec<f64>, x: &[f64]| Points {
+        dim,
+        coords: x.chunks_exact(p).flat_map(f).collect(),
+    };
 
     // Propensity score.
     add("**Propensity score**: P(treated), fitted on the training set (ours)", ours(Method::PropensityScoreKnn));
@@ -87,11 +91,17 @@ fn readings(settings: &Settings, scenario: Scenario, rep: usize) -> Vec<(&'stati
     let scores = learned.cox.each_ref().map(|c| c.survival_score(horizon));
     add("Ŝ(H) of the control arm alone (Hansen's definition)", by(&|x| each(1, &|x| vec![scores[0].evaluate(x)], x)));
     add("both arms' Ŝ(H), two dimensions", by(&|x| each(2, &|x| scores.iter().map(|s| s.evaluate(x)).collect(), x)));
-    add("both arms' linear predictors, two dimensions", by(&|x| each(2, &|x| scores.iter().map(|s| s.linear_predictor(x)).collect(), x)));
+    add(
+        "both arms' linear predictors, two dimensions",
+        by(&|x| each(2, &|x| scores.iter().map(|s| s.linear_predictor(x)).collect(), x)),
+    );
     let mean_predictor = |x: &[f64]| vec![scores.iter().map(|s| s.linear_predictor(x)).sum()];
     add("mean of the linear predictors", by(&|x| each(1, &mean_predictor, x)));
     let pooled = &learned.selection.fit.coefficients;
-    add("linear predictor of a pooled Cox model", by(&|x| each(1, &|x| vec![x.iter().zip(pooled).map(|(x, b)| x * b).sum()], x)));
+    add(
+        "linear predictor of a pooled Cox model",
+        by(&|x| each(1, &|x| vec![x.iter().zip(pooled).map(|(x, b)| x * b).sum()], x)),
+    );
 
     // Feature selection.
     add("**Feature selection**: pooled Cox, p < .05, equal weights (ours)", ours(Method::FeatureSelectionKnn));
@@ -122,7 +132,10 @@ fn readings(settings: &Settings, scenario: Scenario, rep: usize) -> Vec<(&'stati
     add("per arm on all units", MethodEffects { cure: effects.cure, time });
 
     // Full oracle.
-    add("**Full oracle**: time groups of K uncured units (ours)", dvim_study::oracle::estimate(scenario, &world, &field, K).swap_remove(0).1.swap_remove(0));
+    add(
+        "**Full oracle**: time groups of K uncured units (ours)",
+        dvim_study::oracle::estimate(scenario, &world, &field, K).swap_remove(0).1.swap_remove(0),
+    );
     add("time groups of K units, the uncured among them averaged", mixed_oracle(scenario, &world, &field, 50));
     add("the same with K = 100", mixed_oracle(scenario, &world, &field, 100));
     out

@@ -48,7 +48,8 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     field.covariates.truncate(QUERIES * world.cohort.n_covariates());
     let growing = group_size(job.n_units);
     let sizes = [growing.min(FIXED_K), growing.max(FIXED_K)];
-    let spaces = Spaces::Each { cure: Space::Metric(fit.metrics.cure.clone()), time: Space::Metric(fit.metrics.time.clone()) };
+    let spaces =
+        Spaces::Each { cure: Space::Metric(fit.metrics.cure.clone()), time: Space::Metric(fit.metrics.time.clone()) };
     let found = field.match_in(&spaces, sizes);
     let truth = |q: usize| world.truth[field.units[q] as usize];
     let cells = [(GROWING, growing), (FIXED, FIXED_K)].map(|(name, k)| {

@@ -71,7 +71,8 @@ pub fn decompose(settings: &Settings, records: &Records, reps: usize) -> Vec<Dec
             };
             let errors: Vec<[f64; 4]> = all.iter().filter(|j| j.scenario() == scenario).filter_map(of_job).collect();
             let part = |i: usize| {
-                let differences: Vec<f64> = errors.iter().map(|e| if i == 0 { e[0] } else { e[i] - e[i - 1] }).collect();
+                let differences: Vec<f64> =
+                    errors.iter().map(|e| if i == 0 { e[0] } else { e[i] - e[i - 1] }).collect();
                 Spread::of(&differences)
             };
             let total = Spread::of(&errors.iter().map(|e| e[3]).collect::<Vec<_>>());

@@ -52,27 +52,44 @@ pub fn estimate<const N: usize>(
     ]
 }
 
-fn full<const N: usize>(world: &Simulated, field: &Field<'_>, metrics: &[Metric; 2], sizes: [usize; N]) -> Vec<MethodEffects> {
+fn full<const N: usize>(
+    world: &Simulated,
+    field: &Field<'_>,
+    metrics: &[Metric; 2],
+    sizes: [usize; N],
+) -> Vec<MethodEffects> {
     let truth: Vec<_> = field.units.iter().map(|&i| world.truth[i as usize]).collect();
     let most = sizes[N - 1];
     let points = place(&metrics[0], &field.covariates);
-    let cure: Vec<[f64; N]> = Index::build(&points).nearest_map(&points, most, || (), |(), _, members, _| {
-        sizes.map(|k| {
-            let cured = |z: usize| members[..k].iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count();
-            (cured(1) as f64 - cured(0) as f64) / k as f64
-        })
-    });
+    let cure: Vec<[f64; N]> = Index::build(&points).nearest_map(
+        &points,
+        most,
+        || (),
+        |(), _, members, _| {
+            sizes.map(|k| {
+                let cured = |z: usize| {
+                    members[..k].iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count()
+                };
+                (cured(1) as f64 - cured(0) as f64) / k as f64
+            })
+        },
+    );
     let points = place(&metrics[1], &field.covariates);
     let means = [0, 1].map(|z| {
         let uncured: Vec<usize> = (0..truth.len()).filter(|&q| truth[q].arms[z].event_time.is_finite()).collect();
         let coords = uncured.iter().flat_map(|&q| points.point(q)).copied().collect();
         let index = Index::build(&Points { dim: points.dim, coords });
-        index.nearest_map(&points, most, || (), |(), _, members, _| {
-            sizes.map(|k| {
-                let times = members[..k].iter().map(|&m| truth[uncured[m as usize]].arms[z].event_time);
-                times.sum::<f64>() / k as f64
-            })
-        })
+        index.nearest_map(
+            &points,
+            most,
+            || (),
+            |(), _, members, _| {
+                sizes.map(|k| {
+                    let times = members[..k].iter().map(|&m| truth[uncured[m as usize]].arms[z].event_time);
+                    times.sum::<f64>() / k as f64
+                })
+            },
+        )
     });
     (0..N)
         .map(|k| MethodEffects {

@@ -121,7 +121,12 @@ pub struct Cell {
 
 impl Cell {
     /// From the errors of each unit.
-    pub fn of(name: &str, group_size: usize, cure: impl Iterator<Item = f64>, time: impl Iterator<Item = Option<f64>>) -> Cell {
+    pub fn of(
+        name: &str,
+        group_size: usize,
+        cure: impl Iterator<Item = f64>,
+        time: impl Iterator<Item = Option<f64>>,
+    ) -> Cell {
         let moments = |errors: &[f64]| {
             let n = errors.len() as f64;
             let mean = |f: fn(f64) -> f64| errors.iter().copied().map(f).sum::<f64>() / n;

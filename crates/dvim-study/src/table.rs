@@ -48,7 +48,13 @@ impl Spread {
 }
 
 /// The values of one figure of the cells of a name over these jobs, in their order.
-pub fn values(records: &Records, jobs: &[Job], name: &str, group_size: usize, figure: impl Fn(&Cell) -> Option<f64>) -> Vec<f64> {
+pub fn values(
+    records: &Records,
+    jobs: &[Job],
+    name: &str,
+    group_size: usize,
+    figure: impl Fn(&Cell) -> Option<f64>,
+) -> Vec<f64> {
     jobs.iter().filter_map(|job| records.get(&job.key())?.cell(name, group_size)).filter_map(figure).collect()
 }
 
@@ -89,7 +95,8 @@ pub fn entries(settings: &Settings, records: &Records, table: Table, reps: usize
     for method in Method::ALL {
         for scenario in Scenario::PAPER {
             let jobs: Vec<Job> = all.iter().filter(|j| j.scenario() == scenario).copied().collect();
-            let spread = |figure: &dyn Fn(&Cell) -> Option<f64>| Spread::of(&values(records, &jobs, method.name(), k, figure));
+            let spread =
+                |figure: &dyn Fn(&Cell) -> Option<f64>| Spread::of(&values(records, &jobs, method.name(), k, figure));
             let Some(cure) = spread(&|c| Some(100.0 * c.cure_mae)) else { continue };
             out.push(Entry {
                 method,
@@ -182,7 +189,13 @@ pub fn agreements(entries: &[Entry]) -> Vec<Agreement> {
             let [cure, time] = [0, 1].map(|i| of_method().filter_map(|e| e.ratios()[i]).collect::<Vec<f64>>());
             let all: Vec<f64> = cure.iter().chain(&time).map(|r| (r - 1.0).abs()).collect();
             let some = !cure.is_empty() && !time.is_empty();
-            some.then(|| Agreement { method, cure: mean(&cure), time: mean(&time), deviation: mean(&all), n_cells: all.len() })
+            some.then(|| Agreement {
+                method,
+                cure: mean(&cure),
+                time: mean(&time),
+                deviation: mean(&all),
+                n_cells: all.len(),
+            })
         })
         .collect()
 }
@@ -205,7 +218,9 @@ pub fn remarks(settings: &Settings, entries: &[Entry]) -> Vec<String> {
         let shares: Vec<f64> = entries.iter().filter(|e| e.method == method).map(|e| e.time_undefined).collect();
         let largest = shares.iter().copied().fold(0.0, f64::max);
         if largest > 0.0 {
-            undefined.push(format!("{} up to {:.1} % of units", method.label(), 100.0 * largest));
+            let share =
+                if largest < 0.0005 { "under 0.05 %".into() } else { format!("up to {:.1} %", 100.0 * largest) };
+            undefined.push(format!("{} {share} of units", method.label()));
         }
     }
     if !undefined.is_empty() {
@@ -237,7 +252,12 @@ pub const AGREEMENT: [&str; 4] = ["Method", "cure", "time", "mean distance from 
 
 /// A row of the table of agreements.
 pub fn agreement_row(a: &Agreement) -> Vec<String> {
-    vec![a.method.label().into(), format!("{:.3}", a.cure), format!("{:.3}", a.time), format!("{:.1} %", 100.0 * a.deviation)]
+    vec![
+        a.method.label().into(),
+        format!("{:.3}", a.cure),
+        format!("{:.3}", a.time),
+        format!("{:.1} %", 100.0 * a.deviation),
+    ]
 }
 
 /// Rows as a Markdown table, numbers to the right.

@@ -160,22 +160,32 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let member_truth: Vec<_> = pool.units.iter().map(|&i| truth(i as usize)).collect();
     // Of each query: (error, discrepancy) of Ŝ(H) and of CMET.
     let cure = |metric: &Metric| -> Vec<(f64, f64)> {
-        Index::build(&metric.place(&pool_covariates)).nearest_map(&metric.place(queries), K, Vec::new, |scratch, q, members, _| {
-            let target = truth(q).cure_probability;
-            let mean = members.iter().map(|&m| member_truth[m as usize].cure_probability).sum::<f64>() / K as f64;
-            (pool.summary(members, scratch).survival - target, mean - target)
-        })
+        Index::build(&metric.place(&pool_covariates)).nearest_map(
+            &metric.place(queries),
+            K,
+            Vec::new,
+            |scratch, q, members, _| {
+                let target = truth(q).cure_probability;
+                let mean = members.iter().map(|&m| member_truth[m as usize].cure_probability).sum::<f64>() / K as f64;
+                (pool.summary(members, scratch).survival - target, mean - target)
+            },
+        )
     };
     let time = |metric: &Metric| -> Vec<(Option<f64>, f64)> {
-        Index::build(&metric.place(&pool_covariates)).nearest_map(&metric.place(queries), K, Vec::new, |scratch, q, members, _| {
-            let target = truth(q).mean_event_time;
-            let (mut sum, mut weight) = (0.0, 0.0);
-            for t in members.iter().map(|&m| &member_truth[m as usize]) {
-                sum += (1.0 - t.cure_probability) * t.mean_event_time;
-                weight += 1.0 - t.cure_probability;
-            }
-            (pool.summary(members, scratch).mean_event_time().map(|m| m - target), sum / weight - target)
-        })
+        Index::build(&metric.place(&pool_covariates)).nearest_map(
+            &metric.place(queries),
+            K,
+            Vec::new,
+            |scratch, q, members, _| {
+                let target = truth(q).mean_event_time;
+                let (mut sum, mut weight) = (0.0, 0.0);
+                for t in members.iter().map(|&m| &member_truth[m as usize]) {
+                    sum += (1.0 - t.cure_probability) * t.mean_event_time;
+                    weight += 1.0 - t.cure_probability;
+                }
+                (pool.summary(members, scratch).mean_event_time().map(|m| m - target), sum / weight - target)
+            },
+        )
     };
     let (b, l) = job.scenario().coefficients(ARM);
     let mut draws = Stream(seed);
@@ -188,7 +198,9 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         cells.push(Cell::of(&discrepancy_name(name), K, cure.iter().map(|e| e.1), time.iter().map(|e| Some(e.1))));
     };
     for share in MOVED {
-        let mixed = |b: &[f64], u: &[f64]| power_weights(b, 1.0).iter().zip(u).map(|(a, u)| (1.0 - share) * a + share * u).collect();
+        let mixed = |b: &[f64], u: &[f64]| {
+            power_weights(b, 1.0).iter().zip(u).map(|(a, u)| (1.0 - share) * a + share * u).collect()
+        };
         measure(&moved_name(share), [mixed(&b, &away[0]), mixed(&l, &away[1])]);
     }
     for power in POWERS {

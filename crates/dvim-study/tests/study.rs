@@ -68,7 +68,8 @@ const COMMITTED: [(Table, &str); 3] = [
 fn every_cell_of_every_table_is_in_its_band() {
     let settings = Settings::new(2, 20_000);
     let jobs = Table::ALL.iter().flat_map(|t| runner::table_jobs(&settings, *t, 1)).collect();
-    let (records, _) = run(&settings, jobs, Records::new(), std::thread::available_parallelism().map_or(2, |n| n.get()));
+    let (records, _) =
+        run(&settings, jobs, Records::new(), std::thread::available_parallelism().map_or(2, |n| n.get()));
     let mut outside = Vec::new();
     for (table, text) in COMMITTED {
         let found = entries(&settings, &records, table, 1);
@@ -154,7 +155,8 @@ fn errors_rise_as_weights_move_away() {
     let (records, _) = run(&settings, jobs, Records::new(), 2);
     let record = records.values().next().expect("one record");
     let cell = |name: &str| record.cell(name, 50).expect("measured");
-    let (near, half, far) = (cell(&weights::moved_name(0.0)), cell(&weights::moved_name(0.4)), cell(&weights::moved_name(1.0)));
+    let (near, half, far) =
+        (cell(&weights::moved_name(0.0)), cell(&weights::moved_name(0.4)), cell(&weights::moved_name(1.0)));
     assert!(near.cure_mae < half.cure_mae && half.cure_mae < far.cure_mae);
     assert!(near.time_mae < half.time_mae && half.time_mae < far.time_mae);
     let discrepancy = |share: f64| cell(&weights::discrepancy_name(&weights::moved_name(share))).cure_mae;

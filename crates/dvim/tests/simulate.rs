@@ -27,7 +27,8 @@ fn its_law_has_the_published_shares() {
     let cohort = &world.cohort;
     for (arm, published) in [(Arm::Control, 0.252), (Arm::Treated, 0.181)] {
         let units = cohort.units_of(arm);
-        let censored = units.iter().filter(|&&i| !cohort.event(i as usize) && cohort.time(i as usize) < 3_650.0).count();
+        let censored =
+            units.iter().filter(|&&i| !cohort.event(i as usize) && cohort.time(i as usize) < 3_650.0).count();
         let share = censored as f64 / units.len() as f64;
         assert!((share - published).abs() < 0.01, "{}: {share}", arm.name());
     }

@@ -25,7 +25,8 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     let (mut journal, records) = open(&args.output, &settings)?;
     let wants = |part: StudyPart| args.part == part || args.part == StudyPart::All;
     let mut jobs = Vec::new();
-    let tables = [(StudyPart::Main, Table::Main), (StudyPart::K100, Table::K100), (StudyPart::Confounded, Table::Confounded)];
+    let tables =
+        [(StudyPart::Main, Table::Main), (StudyPart::K100, Table::K100), (StudyPart::Confounded, Table::Confounded)];
     let tables: Vec<Table> = tables.into_iter().filter(|(part, _)| wants(*part)).map(|(_, table)| table).collect();
     tables.iter().for_each(|t| jobs.extend(runner::table_jobs(&settings, *t, args.reps)));
     if wants(StudyPart::Decomposition) {
@@ -39,7 +40,8 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     }
     let lines = Lines::new();
     let n_before = records.len();
-    let records = runner::run(&settings, jobs, records, |record| journal.append(&record.to_line()), &lines).map_err(stopped)?;
+    let records =
+        runner::run(&settings, jobs, records, |record| journal.append(&record.to_line()), &lines).map_err(stopped)?;
     let (n_new, seconds) = (records.len() - n_before, lines.seconds());
 
     let mut shown = String::new();
@@ -47,7 +49,11 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     for (table, entries) in &contents.tables {
         if tables.contains(table) {
             write(&args.output, &format!("{}.csv", table.name()), &table::csv(entries))?;
-            write(&args.output, &format!("{}.md", table.name()), table::markdown(&settings, *table, entries).as_bytes())?;
+            write(
+                &args.output,
+                &format!("{}.md", table.name()),
+                table::markdown(&settings, *table, entries).as_bytes(),
+            )?;
             shown += &format!("{}\n", table::text(&settings, *table, entries));
         }
     }
@@ -77,9 +83,13 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
 
 fn refuse_bad(args: &StudyArgs) -> Result<(), Failure> {
     let text = if args.reps == 0 {
-        "error: --reps is 0\n  rule:   a table rests on data sets\n  remedy: use --reps 20; the paper has 300".to_string()
+        "error: --reps is 0\n  rule:   a table rests on data sets\n  remedy: use --reps 20; the paper has 300"
+            .to_string()
     } else if args.n < FEWEST_UNITS {
-        format!("error: --n is {}\n  rule:   groups of 100 units need data sets of at least {FEWEST_UNITS}\n  remedy: leave it out for the paper's 20000", args.n)
+        format!(
+            "error: --n is {}\n  rule:   groups of 100 units need data sets of at least {FEWEST_UNITS}\n  remedy: leave it out for the paper's 20000",
+            args.n
+        )
     } else {
         return Ok(());
     };
@@ -124,7 +134,9 @@ fn stopped(why: Stopped<std::io::Error>) -> Failure {
     match why {
         Stopped::Job(key, e) => Failure::Other(format!("error: data set {key}: {e}")),
         Stopped::Keep(e) => Failure::from(e),
-        Stopped::Cancelled => Failure::Other("error: stopped\n  remedy: the same command goes on where it stopped".into()),
+        Stopped::Cancelled => {
+            Failure::Other("error: stopped\n  remedy: the same command goes on where it stopped".into())
+        }
     }
 }
 

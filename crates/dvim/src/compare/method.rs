@@ -143,10 +143,7 @@ impl Method {
 
     /// Whether its estimates depend on K.
     pub fn has_groups(self) -> bool {
-        !matches!(
-            self,
-            Method::OptimalFullMatching | Method::FullMatchingSubclass | Method::Cox | Method::CureModel
-        )
+        !matches!(self, Method::OptimalFullMatching | Method::FullMatchingSubclass | Method::Cox | Method::CureModel)
     }
 }
 
@@ -213,8 +210,7 @@ impl Learned {
         pooled.event.extend(other.event);
         pooled.covariates.extend(other.covariates);
         let p = cohort.n_covariates();
-        let units =
-            Units { covariates: &pooled.covariates, n_covariates: p, time: &pooled.time, event: &pooled.event };
+        let units = Units { covariates: &pooled.covariates, n_covariates: p, time: &pooled.time, event: &pooled.event };
         let fits = FitOptions::default();
         // The cohort is finite and has both arms, and so has its training set: these fits cannot be refused.
         let model = |e: InvalidInput| Error::Model { arm: "pooled", reason: e.to_string() };
