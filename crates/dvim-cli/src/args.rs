@@ -44,7 +44,7 @@ pub struct Cli {
 pub enum Command {
     /// Simulate a cohort, analyse it, and show what can be seen
     Demo(DemoArgs),
-    /// Draw a cohort with known effects from one of the paper's scenarios
+    /// Draw a cohort with known effects: the paper's scenarios, or a synthetic transplant cohort
     Simulate(SimulateArgs),
     /// Say how a table was understood and everything that is wrong with it; fits nothing
     Check(CheckArgs),
@@ -56,6 +56,10 @@ pub enum Command {
     Predict(PredictArgs),
     /// Repeat a run from its summary and say whether the result is the same
     Rerun(RerunArgs),
+    /// Estimate both effects of a table by every method and compare them
+    Compare(CompareArgs),
+    /// Reproduce the paper's simulation study, table by table
+    Study(StudyArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -369,12 +373,13 @@ pub struct DemoArgs {
     after_help = "Example: dvim simulate --scenario both-overlap --n 20000 --seed 1 -o cohort.csv --truth truth.csv"
 )]
 pub struct SimulateArgs {
-    /// Where treatment effects vary: in the cure part, the time part, or both
+    /// Where treatment effects vary: cure-only, time-only, both-independent or both-overlap; or transplant, a synthetic
+    /// cohort with the published margins of the paper's clinical one
     #[arg(long, value_parser = scenario)]
     pub scenario: Scenario,
-    /// Patients to draw
-    #[arg(long, default_value_t = 20_000)]
-    pub n: usize,
+    /// Patients to draw [default: the paper's number, 20000; transplant 1157]
+    #[arg(long)]
+    pub n: Option<usize>,
     /// The draw
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -497,6 +502,33 @@ pub struct PredictArgs {
     pub threads: ThreadArgs,
 }
 
+/// `dvim compare`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim compare cohort.csv --time time --event event --treatment treatment --horizon 3650 -k 35 -o compare
+
+Writes into DIR: effects.csv (both effects of each patient by each method),
+summary.csv, correlations.csv, four figures and report.html. DIR appears only
+when all is written.")]
+pub struct CompareArgs {
+    /// The table: CSV with a header, one row for each patient
+    pub table: PathBuf,
+    #[command(flatten)]
+    pub roles: RoleArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// How Cox models share tied event times
+    #[arg(long, value_enum, default_value_t = TiesArg::Breslow, help_heading = "Method")]
+    pub ties: TiesArg,
+    /// Where to write
+    #[arg(short, long, value_name = "DIR", default_value = "dvim-compare")]
+    pub output: PathBuf,
+    /// Replace a comparison that exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
 /// `--format`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
@@ -535,4 +567,60 @@ pub struct RerunArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
+}
+
+/// `--ties`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TiesArg {
+    /// Each tied event sees the whole risk set: the reading that reproduces the paper
+    Breslow,
+    /// Each tied event sees the risk set less the average share of those before it: R's default
+    Efron,
+}
+
+/// `dvim study`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim study main --reps 20 -o study
+
+Each data set is kept in DIR/results.jsonl when it is done: the same command goes
+on where it stopped, more --reps add to what is there, and `main`, `k100` and
+`decomposition` share their data sets. Writes DIR/main.csv and so on, the same as
+Markdown, every figure as SVG, and study.html.")]
+pub struct StudyArgs {
+    /// What to reproduce
+    #[arg(value_enum)]
+    pub part: StudyPart,
+    /// Data sets of each scenario; the paper has 300
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub reps: usize,
+    /// Units of each data set; the paper has 20000
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub n: usize,
+    /// Decides every data set
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where to write, and what to go on with
+    #[arg(short, long, value_name = "DIR", default_value = "dvim-study")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// What `dvim study` reproduces.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StudyPart {
+    /// Table 1: every method, four scenarios, K = 50; the paper's Figures 1 and 2
+    Main,
+    /// The same at K = 100
+    K100,
+    /// Under mild confounding, K = 50
+    Confounded,
+    /// How much of the error is irreducible, how much is due to censoring and to model fitting
+    Decomposition,
+    /// Theorem 1: errors fall as n and K grow
+    Consistency,
+    /// Theorem 2: no weights do better than the coefficients
+    Weights,
+    /// All of these
+    All,
 }

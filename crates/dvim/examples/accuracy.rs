@@ -24,7 +24,7 @@ impl analysis::Watch for Stages {
 fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let (n, seeds) = (numbers.first().copied().unwrap_or(2000), numbers.get(1).copied().unwrap_or(2));
-    for scenario in Scenario::ALL {
+    for scenario in Scenario::PAPER {
         for adjusted in [false, true] {
             let (mut cure, mut time, mut seconds) = (0.0, 0.0, 0.0);
             let mut note = String::new();
