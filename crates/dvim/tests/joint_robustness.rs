@@ -137,11 +137,13 @@ fn check(seed: u64) -> Result<bool, String> {
             }
         }
     }
-    if !((total - model.log_likelihood).abs() <= 1e-6 * (1.0 + total.abs())) {
+    let off = (total - model.log_likelihood).abs();
+    if off.is_nan() || off > 1e-6 * (1.0 + total.abs()) {
         return fail(format!("log-likelihood {} against a sum of {total}", model.log_likelihood));
     }
     for [before, after] in &model.certificate.path {
-        if !(after - before >= -1e-12 * (1.0 + before.abs())) {
+        let gain = after - before;
+        if gain.is_nan() || gain < -1e-12 * (1.0 + before.abs()) {
             return fail(format!("objective from {before} to {after}"));
         }
     }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::optimize::{Evaluation, Objective};
 use crate::numeric::{
-    FRAC_1_SQRT_2PI, NormalTail, exp_half_square, expit, log_normal_cdf, log1mexp, log1pexp, scaled_upper_tail,
+    FRAC_1_SQRT_2PI, Logistic, NormalTail, exp_half_square, log_normal_cdf, log1mexp, scaled_upper_tail,
 };
 
 /// `ln √(2π)`.
@@ -68,8 +68,8 @@ impl Latency for LogNormal {
             return LatencyTerms { value, m: z / s, t: z * z - 1.0, mm, mt, tt };
         }
         let h = (self.u_horizon - m) / s;
-        let NormalTail { ratio: r, excess: e, variance: v } = NormalTail::at(h);
         if h < 0.0 {
+            let NormalTail { ratio: _, excess: e, variance: v } = NormalTail::at(h);
             let difference = (u - self.u_horizon) / s;
             let squares = difference * (z + h);
             LatencyTerms {
@@ -81,8 +81,9 @@ impl Latency for LogNormal {
                 tt: -2.0 * squares - h * e - h * h * v,
             }
         } else {
+            let (NormalTail { ratio: r, excess: e, variance: v }, log_cdf) = NormalTail::and_log_cdf(h);
             LatencyTerms {
-                value: -LN_SQRT_2PI - 0.5 * z * z - t - log_normal_cdf(h),
+                value: -LN_SQRT_2PI - 0.5 * z * z - t - log_cdf,
                 m: (z + r) / s,
                 t: z * z - 1.0 + h * r,
                 mm: -v / (s * s),
@@ -291,16 +292,16 @@ impl Latency for LogLogistic {
     fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
         let s = libm::exp(t);
         let z = (u - m) / s;
-        let (up, down) = (expit(z), expit(-z));
-        let value = -z.abs() - 2.0 * log1pexp(-z.abs()) - t;
-        let mut density = location_scale(value, down - up, -2.0 * up * down, z, s);
+        let at = Logistic::at(z);
+        let value = -at.log1pexp() - at.log1pexp_minus() - t;
+        let mut density = location_scale(value, at.down - at.up, -2.0 * at.up * at.down, z, s);
         density.t -= 1.0;
         if self.u_horizon == f64::INFINITY {
             return density;
         }
         let h = (self.u_horizon - m) / s;
-        let (up, down) = (expit(h), expit(-h));
-        density.minus(location_scale(-log1pexp(-h), down, -up * down, h, s))
+        let at = Logistic::at(h);
+        density.minus(location_scale(-at.log1pexp_minus(), at.down, -at.up * at.down, h, s))
     }
 
     /// `K = 1 - expit(q)/expit(h) = expit(-q) (1 - exp(-w))`, `w = h - q = (u_H - u)/s`, which does not depend on `m`:
@@ -311,8 +312,8 @@ impl Latency for LogLogistic {
         }
         let s = libm::exp(t);
         let q = (u - m) / s;
-        let (up, down) = (expit(q), expit(-q));
-        let mut terms = location_scale(-log1pexp(q), -up, -up * down, q, s);
+        let at = Logistic::at(q);
+        let mut terms = location_scale(-at.log1pexp(), -at.up, -at.up * at.down, q, s);
         let w = (self.u_horizon - u) / s;
         if w < 700.0 {
             let c = w / libm::expm1(w);
@@ -343,28 +344,29 @@ pub(crate) struct UnitTerms {
 /// `ln(p + (1-p) K(u)) = ln(exp(a) + K) - ln(1 + exp(a))`, whose derivatives are those of `ln K` weighted by
 /// `w = p/(p + (1-p) K) = expit(a - ln K)`, the probability of cure given that no event was seen.
 pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
-    let p = expit(a);
-    let spread = p * expit(-a);
+    let cure = Logistic::at(a);
+    let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
-        Seen::Horizon => UnitTerms { value: -log1pexp(-a), a: expit(-a), aa: -spread, ..UnitTerms::default() },
+        Seen::Horizon => UnitTerms { value: -cure.log1pexp_minus(), a: cure.down, aa: -spread, ..UnitTerms::default() },
         Seen::Event => {
             let f = latency.log_density(u, m, t);
-            let value = f.value - log1pexp(a);
+            let value = f.value - cure.log1pexp();
             UnitTerms { value, a: -p, m: f.m, t: f.t, aa: -spread, am: 0.0, at: 0.0, mm: f.mm, mt: f.mt, tt: f.tt }
         }
         Seen::Censored => {
             let k = latency.log_survival(u, m, t);
             let d = a - k.value;
-            let (w, v) = (expit(d), expit(-d));
+            let lost = Logistic::at(d);
+            let (w, v) = (lost.up, lost.down);
             let c = w * v;
             // ln(exp(a) + K), by the larger of the two.
-            let sum = if d > 0.0 { a + log1pexp(-d) } else { k.value + log1pexp(d) };
+            let sum = if d > 0.0 { a + lost.log1pexp_minus() } else { k.value + lost.log1pexp() };
             // With K = 0 in double precision the unit is surely cured and tells nothing of (m, t).
             let k = if v == 0.0 { LatencyTerms::default() } else { k };
             UnitTerms {
-                value: sum - log1pexp(a),
+                value: sum - cure.log1pexp(),
                 // w - p, without cancellation where both are close to one.
-                a: if a > 0.0 { expit(-a) - v } else { w - p },
+                a: if a > 0.0 { cure.down - v } else { w - p },
                 m: v * k.m,
                 t: v * k.t,
                 aa: c - spread,

@@ -598,7 +598,7 @@ fn check(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<()
             return Err(FitError::Shape { what, expected, found });
         }
     }
-    if !(data.horizon > 0.0) {
+    if data.horizon.is_nan() || data.horizon <= 0.0 {
         return Err(FitError::NotFinite { what: "horizon", position: 0 });
     }
     for (what, slice) in [("time", data.time), ("covariates", data.covariates)] {

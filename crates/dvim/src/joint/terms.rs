@@ -146,7 +146,7 @@ impl Terms {
     /// Candidates of the covariates `active` only.
     pub(super) fn of(covariates: &[f64], p: usize, active: Vec<usize>) -> Terms {
         let none = Terms { n_covariates: p, terms: Vec::new(), active: Vec::new(), lines: Vec::new() };
-        let n = if p == 0 { 0 } else { covariates.len() / p };
+        let n = covariates.len().checked_div(p).unwrap_or(0);
         if n < 3 {
             return none;
         }
@@ -185,12 +185,12 @@ impl Terms {
             let explained: f64 = line.iter().zip(&right).map(|(b, m)| b * m).sum();
             let residual = (moments.squares[c] - explained).max(0.0) / degrees;
             // Relative to the square mean: a step that is never taken has no variance but rounding.
-            if !(variance > 1e-12 * moments.squares[c].max(f64::MIN_POSITIVE) / n as f64) {
+            if variance.is_nan() || variance <= 1e-12 * moments.squares[c].max(f64::MIN_POSITIVE) / n as f64 {
                 continue;
             }
             let sd = libm::sqrt(variance);
             let share = libm::sqrt(residual) / sd;
-            if !(share > LINEAR_RESIDUAL) {
+            if share.is_nan() || share <= LINEAR_RESIDUAL {
                 continue;
             }
             let scale = 1.0 / (sd * share.max(SMALLEST_RESIDUAL));
