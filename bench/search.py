@@ -145,24 +145,26 @@ def one_round(np, command, distances, threads):
     return *(float(x) for x in out.split()), np.fromfile(distances)
 
 
-def check(np, name, distances, ours[: len(distances)], scale):
+def check(np, name, distances, ours, scale):
     """Peers in f64 agree to rounding; FAISS and scikit-learn's brute expand the square and lose digits."""
     loose = {"FAISS flat (f32)": 3e-6, "scikit-learn brute": 1e-11}.get(name, 1e-12)
     worst = float(np.max(np.abs(distances - ours)))
     assert worst <= loose * scale, f"{name}: distances differ by {worst}"
 
 
-def run(sizes, threads):
+def run(sizes, peers, wanted_rounds, threads):
     import numpy as np
 
     rows = []
     for size in sizes:
         n, n_queries, rounds = SIZES[size]
+        rounds = wanted_rounds or rounds
         for metric in ["learned", "equal"]:
             reference, queries = points(np, n, n_queries, metric)
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)
                 candidates = methods(reference, queries, metric, folder, threads)
+                candidates = {name: method for name, method in candidates.items() if name in ["dvim", *peers]}
                 times = {name: [] for name in candidates}
                 for turn in range(rounds):
                     for name, (command, answer, m) in candidates.items():
@@ -238,6 +240,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="small,medium,large")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--peers", default=",".join([*PEERS, "kiddo"]), help="which peers to run, by name")
+    parser.add_argument("--rounds", type=int, help="rounds at every size, instead of 3 to 5")
     parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
     parser.add_argument("--peer", nargs=3, metavar=("NAME", "REFERENCE", "QUERIES"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -247,7 +251,7 @@ def main():
     if args.peer:
         peer(*args.peer, args.threads)
         return
-    text = table(run(args.sizes.split(","), args.threads), args.threads)
+    text = table(run(args.sizes.split(","), args.peers.split(","), args.rounds, args.threads), args.threads)
     print(text)
     if args.write:
         page = args.write.read_text()
