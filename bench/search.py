@@ -26,8 +26,13 @@ OURS = ROOT / "target/release/examples/bench_search"
 KIDDO = ROOT / "bench/kiddo/target/release/bench-kiddo"
 BEGIN, END = "<!-- begin: bench/search.py -->", "<!-- end: bench/search.py -->"
 
-# name: (reference points, queries, rounds). 13,000 queries of 6,500 points is one arm of n = 20,000.
-SIZES = {"small": (6_500, 13_000, 7), "medium": (100_000, 4_000, 5), "large": (1_000_000, 1_000, 3)}
+# name: (reference points, queries, rounds). 13,000 queries of 6,500 points is one arm of n = 20,000; larger sets
+# get a part of the queries that a user has (about two for each reference point).
+SIZES = {"small": (6_500, 13_000, 5), "medium": (100_000, 20_000, 3), "large": (1_000_000, 20_000, 3)}
+# From 100,000 reference points on, methods whose time is strictly proportional to the queries get the first
+# FEW only; so does everybody on equal weights. Times are given per query.
+FEW = 1_000
+TREES = ["dvim", "SciPy cKDTree", "scikit-learn kd_tree"]
 DIM, K = 20, 50
 
 
@@ -59,68 +64,88 @@ def timed(function):
     return time.perf_counter() - start, value
 
 
-class Program:
-    """A method in another process, which reads the points from files and prints its own times."""
+def peer(name, reference_file, queries_file, threads):
+    """One round of a peer that is a Python library, in a process of its own: thread pools do not meet."""
+    import numpy as np
 
-    def __init__(self, command, distances, env):
-        self.command, self.distances, self.env = command, distances, env
+    reference, queries = (np.fromfile(x).reshape(-1, DIM) for x in [reference_file, queries_file])
+    if name == "FAISS flat (f32)":
+        import faiss
 
-    def round(self, np):
-        out = subprocess.run(self.command, env=self.env, check=True, capture_output=True, text=True).stdout
-        built, searched = (float(x) for x in out.split()[:2])
-        return built, searched, np.fromfile(self.distances)
+        faiss.omp_set_num_threads(threads)
+        points, queries = reference.astype(np.float32), queries.astype(np.float32)
+
+        def build():
+            index = faiss.IndexFlatL2(DIM)
+            index.add(points)
+            return index
+
+        search = lambda index: index.search(queries, K)[0]
+    elif name == "SciPy cKDTree":
+        from scipy.spatial import cKDTree
+
+        build = lambda: cKDTree(reference)
+        search = lambda tree: tree.query(queries, K, workers=threads)[0] ** 2
+    else:
+        from sklearn.neighbors import NearestNeighbors
+
+        build = lambda: NearestNeighbors(n_neighbors=K, algorithm=name.split()[1], n_jobs=threads).fit(reference)
+        search = lambda index: index.kneighbors(queries)[0] ** 2
+    built, index = timed(build)
+    cpu = time.process_time()
+    searched, distances = timed(lambda: search(index))
+    cpu = time.process_time() - cpu
+    np.asarray(distances, dtype=np.float64).tofile(pathlib.Path(reference_file).parent / "peer")
+    print(built, searched, cpu)
 
 
-class Library:
-    """A method in this process: `build()` returns an index, `search(index)` squared distances."""
-
-    def __init__(self, build, search):
-        self.build, self.search = build, search
-
-    def round(self, np):
-        built, index = timed(self.build)
-        searched, distances = timed(lambda: self.search(index))
-        return built, searched, np.asarray(distances, dtype=np.float64).ravel()
+def skipped(n, metric):
+    """Minutes a round, and never the fastest: at 100,000 equally weighted points they are 20 times behind."""
+    if n < 1_000_000:
+        return []
+    return ["scikit-learn ball_tree"] + (["SciPy cKDTree", "scikit-learn kd_tree"] if metric == "equal" else [])
 
 
-def methods(np, reference, queries, folder, threads, large):
-    import faiss
-    from scipy.spatial import cKDTree
-    from sklearn.neighbors import NearestNeighbors
+PEERS = ["FAISS flat (f32)", "SciPy cKDTree", "scikit-learn kd_tree", "scikit-learn ball_tree", "scikit-learn brute"]
 
-    faiss.omp_set_num_threads(threads)
+
+def methods(reference, queries, metric, folder, threads):
+    """Commands that read the points, print seconds of build, search and processor time, and where they leave
+    squared distances."""
     reference.tofile(folder / "reference")
     queries.tofile(folder / "queries")
-    env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
-    files = [str(folder / "reference"), str(folder / "queries")]
-    found = {"dvim": Program([str(OURS), *files, str(DIM), str(K), "1", str(folder / "dvim")], folder / "dvim.distance", env)}
+    queries[:FEW].tofile(folder / "few")
 
-    def flat():
-        index = faiss.IndexFlatL2(DIM)
-        index.add(reference.astype(np.float32))
-        return index
+    def n_queries(name):
+        all_of_them = len(reference) < 100_000 or (metric == "learned" and name in TREES)
+        return len(queries) if all_of_them else FEW
 
-    single = queries.astype(np.float32)
-    found["FAISS flat (f32)"] = Library(flat, lambda index: index.search(single, K)[0])
-    found["SciPy cKDTree"] = Library(
-        lambda: cKDTree(reference), lambda tree: tree.query(queries, K, workers=threads)[0] ** 2
-    )
-    for name in ["kd_tree", "ball_tree", "brute"]:
-        if large and name == "ball_tree":
-            continue  # slower than kd_tree at every smaller size; its build alone takes a minute
-        found[f"scikit-learn {name}"] = Library(
-            lambda name=name: NearestNeighbors(n_neighbors=K, algorithm=name, n_jobs=threads).fit(reference),
-            lambda index: index.kneighbors(queries)[0] ** 2,
-        )
+    def files(name):
+        return [str(folder / "reference"), str(folder / ("queries" if n_queries(name) > FEW else "few"))]
+
+    found = {
+        "dvim": ([str(OURS), *files("dvim"), str(DIM), str(K), "1", str(folder / "dvim")], folder / "dvim.distance", n_queries("dvim"))
+    }
+    for name in PEERS:
+        if name in skipped(len(reference), metric):
+            continue
+        command = [sys.executable, __file__, "--peer", name, *files(name), "--threads", str(threads)]
+        found[name] = (command, folder / "peer", n_queries(name))
     if KIDDO.exists():
-        command = [str(KIDDO), *files, str(K), "1", str(folder / "kiddo")]
-        found["kiddo"] = Program(command, folder / "kiddo", env)
+        command = [str(KIDDO), *files("kiddo"), str(K), "1", str(folder / "kiddo")]
+        found["kiddo"] = (command, folder / "kiddo", n_queries("kiddo"))
     else:
         print("kiddo is left out: build bench/kiddo first", file=sys.stderr)
     return found
 
 
-def check(np, name, distances, ours, scale):
+def one_round(np, command, distances, threads):
+    env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
+    out = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return *(float(x) for x in out.split()), np.fromfile(distances)
+
+
+def check(np, name, distances, ours[: len(distances)], scale):
     """Peers in f64 agree to rounding; FAISS and scikit-learn's brute expand the square and lose digits."""
     loose = {"FAISS flat (f32)": 3e-6, "scikit-learn brute": 1e-11}.get(name, 1e-12)
     worst = float(np.max(np.abs(distances - ours)))
@@ -137,14 +162,14 @@ def run(sizes, threads):
             reference, queries = points(np, n, n_queries, metric)
             with tempfile.TemporaryDirectory() as folder:
                 folder = pathlib.Path(folder)
-                candidates = methods(np, reference, queries, folder, threads, n >= 1_000_000)
+                candidates = methods(reference, queries, metric, folder, threads)
                 times = {name: [] for name in candidates}
                 for turn in range(rounds):
-                    for name, method in candidates.items():
-                        if turn > 0 and times[name][0][1] > 20:
+                    for name, (command, answer, m) in candidates.items():
+                        if turn > 0 and times[name][0][1] * m > 20e6:
                             continue  # a peer that takes this long is measured once
-                        built, searched, distances = method.round(np)
-                        times[name].append((built, searched))
+                        built, searched, cpu, distances = one_round(np, command, answer, threads)
+                        times[name].append((built, searched / m * 1e6, cpu / m * 1e6))
                         if turn == 0:
                             if name == "dvim":
                                 ours = distances
@@ -152,10 +177,10 @@ def run(sizes, threads):
                                 exact = ((queries[:200, None, :] - reference[index[:200]]) ** 2)
                                 exact = np.cumsum(exact, axis=2)[:, :, -1]  # one by one, in axis order
                                 assert np.array_equal(exact.ravel(), ours[: 200 * K]), "dvim: not the plain sum"
-                            check(np, name, distances, ours, float((np.abs(reference).max(0) ** 2).sum()))
-                        print(f"{n} {metric} {name}: build {built:.3f} s, search {searched / n_queries * 1e6:.1f} us", file=sys.stderr)
+                            check(np, name, distances, ours[: len(distances)], float((np.abs(reference).max(0) ** 2).sum()))
+                        print(f"{n} {metric} {name}: build {built:.3f} s, search {searched / m * 1e6:.1f} us, {cpu / m * 1e6:.1f} us of processor", file=sys.stderr)
             medians = {name: tuple(statistics.median(column) for column in zip(*runs)) for name, runs in times.items()}
-            rows.append((n, n_queries, metric, medians))
+            rows.append((n, metric, medians))
     return rows
 
 
@@ -175,23 +200,30 @@ def table(rows, threads):
         f"Exact K = {K} nearest, p = {DIM}, {threads} threads each, wall µs per query (medians; load at the end "
         f"{os.getloadavg()[0]:.1f}), in brackets how many times slower than dvim.",
         "",
-        "| reference points × queries | metric | " + " | ".join(names) + " | fastest peer ÷ dvim |",
+        "| reference points | metric | " + " | ".join(names) + " | fastest peer ÷ dvim |",
         "| --- | --- |" + " --- |" * (len(names) + 1),
     ]
-    for n, n_queries, metric, medians in rows:
+    for n, metric, medians in rows:
         ours = medians["dvim"][1]
         cells = []
         for name in names:
             if name not in medians:
                 cells.append("–")
             elif name == "dvim":
-                cells.append(f"**{ours / n_queries * 1e6:.1f}**")
+                cells.append(f"**{ours:.1f}**")
             else:
-                cells.append(f"{medians[name][1] / n_queries * 1e6:,.1f} ({medians[name][1] / ours:.1f}×)")
+                cells.append(f"{medians[name][1]:,.1f} ({medians[name][1] / ours:.1f}×)")
         fastest = min(medians[name][1] for name in medians if name != "dvim")
-        lines.append(f"| {n:,} × {n_queries:,} | {metric} | " + " | ".join(cells) + f" | **{fastest / ours:.1f}×** |")
+        lines.append(f"| {n:,} | {metric} | " + " | ".join(cells) + f" | **{fastest / ours:.1f}×** |")
+    lines += ["", "Processor time of the same searches, µs per query over all threads, which the load of the machine disturbs less "
+              "(OpenMP threads that wait spin, so FAISS's is an upper bound):", "",
+              "| reference points | metric | " + " | ".join(names) + " | fastest peer ÷ dvim |", "| --- | --- |" + " --- |" * (len(names) + 1)]
+    for n, metric, medians in rows:
+        cells = [f"{medians[x][2]:,.1f}" if x in medians else "–" for x in names]
+        ratio = min(medians[x][2] for x in medians if x != "dvim") / medians["dvim"][2]
+        lines.append(f"| {n:,} | {metric} | " + " | ".join(cells) + f" | **{ratio:.1f}×** |")
     lines += ["", "Seconds to prepare the index:", "", "| reference points | metric | " + " | ".join(names) + " |", "| --- | --- |" + " --- |" * len(names)]
-    for n, _, metric, medians in rows:
+    for n, metric, medians in rows:
         lines.append(f"| {n:,} | {metric} | " + " | ".join(f"{medians[x][0]:.3f}" if x in medians else "–" for x in names) + " |")
     lines += [
         "",
@@ -207,10 +239,14 @@ def main():
     parser.add_argument("--sizes", default="small,medium,large")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
+    parser.add_argument("--peer", nargs=3, metavar=("NAME", "REFERENCE", "QUERIES"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     # Before the libraries load: they read these once.
     for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]:
         os.environ[variable] = str(args.threads)
+    if args.peer:
+        peer(*args.peer, args.threads)
+        return
     text = table(run(args.sizes.split(","), args.threads), args.threads)
     print(text)
     if args.write:

@@ -1,9 +1,11 @@
 //! The flags: what can be typed, and what it means. No logic.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dvim::analysis::Options;
+use dvim::adjusted::AdjustedOptions;
+use dvim::analysis::{Estimator, Options};
 use dvim::cohort::{Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};
+use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
 use dvim::simulate::Scenario;
@@ -42,7 +44,7 @@ pub struct Cli {
 pub enum Command {
     /// Simulate a cohort, analyse it, and show what can be seen
     Demo(DemoArgs),
-    /// Draw a cohort with known effects from one of the paper's scenarios
+    /// Draw a cohort with known effects: the paper's scenarios, or a synthetic transplant cohort
     Simulate(SimulateArgs),
     /// Say how a table was understood and everything that is wrong with it; fits nothing
     Check(CheckArgs),
@@ -54,6 +56,10 @@ pub enum Command {
     Predict(PredictArgs),
     /// Repeat a run from its summary and say whether the result is the same
     Rerun(RerunArgs),
+    /// Estimate both effects of a table by every method and compare them
+    Compare(CompareArgs),
+    /// Reproduce the paper's simulation study, table by table
+    Study(StudyArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -181,9 +187,19 @@ impl RoleArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// K: patients of each arm in each match group
-    #[arg(short = 'k', long, value_name = "K", default_value_t = 50)]
-    pub group_size: usize,
+    /// The paper's Algorithm 1, or groups corrected by a cross-fitted model (more accurate)
+    #[arg(long, value_enum, default_value_t = EstimatorArg::Paper)]
+    pub estimator: EstimatorArg,
+    /// K: patients of each arm in each match group; `auto` chooses it from the data (adjusted only)
+    /// [default: 50, or auto with the adjusted estimator]
+    #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
+    pub group_size: Option<GroupSize>,
+    /// Honest splits of the adjusted estimator: each patient is estimated by the models that did not see it
+    #[arg(long, value_name = "R", default_value_t = 10)]
+    pub splits: usize,
+    /// Distribution of the event times in the adjusted estimator's models
+    #[arg(long, value_enum, default_value_t = LatencyArg::Auto)]
+    pub latency: LatencyArg,
     /// Share of each arm that trains the cure models; the others are estimated
     #[arg(long, value_name = "SHARE", default_value_t = 0.35)]
     pub train_fraction: f64,
@@ -223,8 +239,22 @@ fn caliper(text: &str) -> Result<Caliper, String> {
 impl MethodArgs {
     /// As the engine takes them.
     pub fn options(&self) -> Options {
+        let fixed = match self.group_size {
+            Some(GroupSize::Fixed(k)) => Some(k),
+            _ => None,
+        };
+        let estimator = match self.estimator {
+            EstimatorArg::Paper => Estimator::Paper,
+            EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
+                folds: self.splits,
+                family: self.latency.family(),
+                group_size: fixed,
+                ..AdjustedOptions::default()
+            }),
+        };
         Options {
-            group_size: self.group_size,
+            estimator,
+            group_size: fixed.unwrap_or(50),
             train_fraction: self.train_fraction,
             metric: match self.metric {
                 MetricArg::Separate => MetricChoice::Separate,
@@ -241,6 +271,55 @@ impl MethodArgs {
                 exclude_self: self.exclude_self,
             },
             ..Options::default()
+        }
+    }
+}
+
+/// `--estimator`.
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum EstimatorArg {
+    /// The paper's Algorithm 1
+    Paper,
+    /// Groups corrected by a cross-fitted model; every patient is estimated
+    Adjusted,
+}
+
+/// `--group-size`.
+#[derive(Clone, Copy, PartialEq)]
+pub enum GroupSize {
+    /// Chosen from the data.
+    Auto,
+    /// As given.
+    Fixed(usize),
+}
+
+fn group_size(text: &str) -> Result<GroupSize, String> {
+    match text {
+        "auto" => Ok(GroupSize::Auto),
+        _ => text.parse().map(GroupSize::Fixed).map_err(|_| "a whole number, or `auto`".to_string()),
+    }
+}
+
+/// `--latency`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum LatencyArg {
+    /// By out-of-fold likelihood
+    Auto,
+    /// Log-normal
+    LogNormal,
+    /// Weibull
+    Weibull,
+    /// Log-logistic
+    LogLogistic,
+}
+
+impl LatencyArg {
+    fn family(self) -> Option<Family> {
+        match self {
+            LatencyArg::Auto => None,
+            LatencyArg::LogNormal => Some(Family::LogNormal),
+            LatencyArg::Weibull => Some(Family::Weibull),
+            LatencyArg::LogLogistic => Some(Family::LogLogistic),
         }
     }
 }
@@ -294,12 +373,13 @@ pub struct DemoArgs {
     after_help = "Example: dvim simulate --scenario both-overlap --n 20000 --seed 1 -o cohort.csv --truth truth.csv"
 )]
 pub struct SimulateArgs {
-    /// Where treatment effects vary: in the cure part, the time part, or both
+    /// Where treatment effects vary: cure-only, time-only, both-independent or both-overlap; or transplant, a synthetic
+    /// cohort with the published margins of the paper's clinical one
     #[arg(long, value_parser = scenario)]
     pub scenario: Scenario,
-    /// Patients to draw
-    #[arg(long, default_value_t = 20_000)]
-    pub n: usize,
+    /// Patients to draw [default: the paper's number, 20000; transplant 1157]
+    #[arg(long)]
+    pub n: Option<usize>,
     /// The draw
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -422,6 +502,35 @@ pub struct PredictArgs {
     pub threads: ThreadArgs,
 }
 
+/// `dvim compare`.
+#[derive(Args)]
+#[command(
+    after_help = "Example: dvim compare cohort.csv --time time --event event --treatment treatment --horizon 3650 -k 35 -o compare
+
+Writes into DIR: effects.csv (both effects of each patient by each method),
+summary.csv, correlations.csv, four figures and report.html. DIR appears only
+when all is written."
+)]
+pub struct CompareArgs {
+    /// The table: CSV with a header, one row for each patient
+    pub table: PathBuf,
+    #[command(flatten)]
+    pub roles: RoleArgs,
+    #[command(flatten)]
+    pub method: MethodArgs,
+    /// How Cox models share tied event times
+    #[arg(long, value_enum, default_value_t = TiesArg::Breslow, help_heading = "Method")]
+    pub ties: TiesArg,
+    /// Where to write
+    #[arg(short, long, value_name = "DIR", default_value = "dvim-compare")]
+    pub output: PathBuf,
+    /// Replace a comparison that exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
 /// `--format`.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
@@ -460,4 +569,60 @@ pub struct RerunArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
+}
+
+/// `--ties`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum TiesArg {
+    /// Each tied event sees the whole risk set: the reading that reproduces the paper
+    Breslow,
+    /// Each tied event sees the risk set less the average share of those before it: R's default
+    Efron,
+}
+
+/// `dvim study`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim study main --reps 20 -o study
+
+Each data set is kept in DIR/results.jsonl when it is done: the same command goes
+on where it stopped, more --reps add to what is there, and `main`, `k100` and
+`decomposition` share their data sets. Writes DIR/main.csv and so on, the same as
+Markdown, every figure as SVG, and study.html.")]
+pub struct StudyArgs {
+    /// What to reproduce
+    #[arg(value_enum)]
+    pub part: StudyPart,
+    /// Data sets of each scenario; the paper has 300
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub reps: usize,
+    /// Units of each data set; the paper has 20000
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
+    pub n: usize,
+    /// Decides every data set
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where to write, and what to go on with
+    #[arg(short, long, value_name = "DIR", default_value = "dvim-study")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// What `dvim study` reproduces.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StudyPart {
+    /// Table 1: every method, four scenarios, K = 50; the paper's Figures 1 and 2
+    Main,
+    /// The same at K = 100
+    K100,
+    /// Under mild confounding, K = 50
+    Confounded,
+    /// How much of the error is irreducible, how much is due to censoring and to model fitting
+    Decomposition,
+    /// Theorem 1: errors fall as n and K grow
+    Consistency,
+    /// Theorem 2: no weights do better than the coefficients
+    Weights,
+    /// All of these
+    All,
 }

@@ -84,6 +84,8 @@ fn main() -> ExitCode {
         Command::Match(args) => commands::match_groups::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Rerun(args) => commands::rerun::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Study(args) => commands::study::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);

@@ -50,3 +50,46 @@ impl Watch for Progress {
         }
     }
 }
+
+/// Progress of a long run: a bar with the time left on a terminal, else a line now and then.
+pub struct Lines {
+    started: Instant,
+    bar: ProgressBar,
+    said: Mutex<Instant>,
+}
+
+/// Time between two lines where stderr is not a terminal.
+const PAUSE: Duration = Duration::from_secs(15);
+
+impl Lines {
+    /// Starts the clock.
+    pub fn new() -> Lines {
+        let bar = ProgressBar::no_length();
+        let style = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len}  {elapsed} gone, {eta} left");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Lines { started: Instant::now(), bar, said: Mutex::new(Instant::now()) }
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+}
+
+impl Watch for Lines {
+    fn progress(&self, stage: &'static str, done: usize, total: usize) {
+        self.bar.set_length(total as u64);
+        self.bar.set_message(stage);
+        self.bar.set_position(done as u64);
+        if done == total {
+            self.bar.finish_and_clear();
+            return;
+        }
+        let Ok(mut said) = self.said.lock() else { return };
+        if self.bar.is_hidden() && done > 0 && said.elapsed() > PAUSE {
+            *said = Instant::now();
+            let left = self.seconds() * (total - done) as f64 / done as f64;
+            crate::say(&format!("{done} of {total} {stage}, about {:.0} min left", (left / 60.0).ceil()));
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+pub mod journal;
 pub mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;

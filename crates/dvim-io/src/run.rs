@@ -14,10 +14,12 @@
 use crate::atomic::{Directory, Hashing, hex};
 use dvim::analysis::{Analysis, Fit};
 use dvim::cohort::{Arm, Cohort, Flow, Units};
+use dvim::effect::Corrected;
 use dvim::error::Problem;
 use dvim::table::Ids;
 use dvim_report::record::{
-    CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Summary,
+    CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
+    SUMMARY_SCHEMA, Summary,
 };
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
@@ -67,6 +69,8 @@ struct Header {
     /// Number of entries of each model's covariance; 0 where there is none.
     covariance: [usize; 2],
     metrics: MetricsRecord,
+    /// What the adjusted estimator learned; then the fold of each unit and its corrected values follow the covariates.
+    cross_fit: Option<CrossFitRecord>,
 }
 
 /// The format of the effects of a run.
@@ -112,6 +116,8 @@ pub struct Run {
     pub cohort: Cohort,
     /// What was learned.
     pub fit: Fit,
+    /// The corrected values of each unit; empty under the paper's estimator.
+    pub corrected: Vec<Corrected>,
 }
 
 /// Where a cohort came from.
@@ -159,7 +165,7 @@ pub fn write_files(
         "weights.csv".to_string(),
         directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
     );
-    files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
+    files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, analysis))?);
     let summary = Summary::of(cohort, analysis, origin.input, origin.roles, origin.flow, origin.warnings, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
@@ -204,7 +210,8 @@ pub fn write_effect_table<'a>(
     }
 }
 
-fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<()> {
+fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+    let fit = &analysis.fit;
     let units = cohort.to_units();
     let (ids, id_bytes) = match &units.ids {
         Ids::Rows(_) => ("rows", 0),
@@ -224,6 +231,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<(
         models: fit.models.each_ref().map(ModelRecord::from),
         covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
         metrics: (&fit.metrics).into(),
+        cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
     };
     let mut out = Hashing::new(out);
     out.write_all(MAGIC)?;
@@ -248,6 +256,12 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<(
         .collect();
     out.write_all(&marks)?;
     write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
+    if let Some(cross_fit) = &fit.cross_fit {
+        out.write_all(&cross_fit.fold_of)?;
+        let corrected = analysis.effects.iter().filter_map(|e| e.corrected);
+        let values: Vec<f64> = corrected.flat_map(|c| [c.cure_probability, c.mean_event_time].concat()).collect();
+        write_array(&mut out, &values, |x| x.to_le_bytes())?;
+    }
     for model in &fit.models {
         write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
@@ -284,7 +298,8 @@ fn open(path: &Path) -> Result<Run, String> {
         fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
     let summary = parse_summary(&text)?;
     let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit) = read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
+    let (cohort, fit, corrected) =
+        read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
     let store = Sha256::digest(&bytes);
     if summary.files.get("run.dvim") != Some(&hex(&store)) {
         return Err(
@@ -305,7 +320,7 @@ fn open(path: &Path) -> Result<Run, String> {
             Ok(_) => {}
         }
     }
-    Ok(Run { changed, summary, cohort, fit })
+    Ok(Run { changed, summary, cohort, fit, corrected })
 }
 
 fn parse_summary(text: &str) -> Result<Summary, String> {
@@ -340,7 +355,7 @@ pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
     parse_summary(&text).map_err(fail)
 }
 
-fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
+fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
     }
@@ -386,6 +401,19 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
     if !header.covariates.is_empty() {
         cohort = cohort.with_schema(CovariateRecord::schema(&header.covariates, p)?);
     }
+    let metrics = header.metrics.metrics();
+    let (mut cross_fit, mut corrected) = (None, Vec::new());
+    if let Some(record) = &header.cross_fit {
+        let fold_of = rest.take(n)?.to_vec();
+        cross_fit = Some(record.cross_fit(fold_of, &metrics.cure.scaling)?);
+        let values = rest.array(n.checked_mul(4).ok_or("its size is absurd")?, f64::from_le_bytes)?;
+        corrected = values
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|&[s0, s1, m0, m1]| Corrected { cure_probability: [s0, s1], mean_event_time: [m0, m1] })
+            .collect();
+    }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });
     let [control, treated] = header.models;
@@ -394,13 +422,14 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit), String> {
         options: header.options.options()?,
         is_training: marks.iter().map(|m| m & 4 != 0).collect(),
         models: [control.model(cov_control?, header.horizon)?, treated.model(cov_treated?, header.horizon)?],
-        metrics: header.metrics.metrics(),
+        metrics,
+        cross_fit,
     };
     if !rest.0.is_empty() {
         return Err("it is longer than it says".into());
     }
     fits_together(&cohort, &fit)?;
-    Ok((cohort, fit))
+    Ok((cohort, fit, corrected))
 }
 
 /// Whether the parts of a run are of one size, and its numbers numbers: nothing after this validates.

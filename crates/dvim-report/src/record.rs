@@ -1,11 +1,13 @@
 //! Engine values as versioned records for JSON: what `summary.json` and a saved run hold.
 //! Records go both ways, so that a run can be reopened. Field names are part of the schema.
 
-use dvim::analysis::{Analysis, Average, Fit, Options};
+use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
+use dvim::analysis::{Analysis, Average, Estimator, Fit, Options};
 use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
+use dvim::joint::Family;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use dvim::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
@@ -254,6 +256,36 @@ pub struct OptionsRecord {
     /// Whether a unit is kept out of its own group.
     #[serde(default)]
     pub exclude_self: bool,
+    /// `paper` or `adjusted`.
+    pub estimator: String,
+    /// How the adjusted estimator was asked to work; `null` under the paper's.
+    pub adjusted: Option<AdjustedOptionsRecord>,
+}
+
+/// What was asked of the adjusted estimator.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AdjustedOptionsRecord {
+    /// Number of splits.
+    pub splits: usize,
+    /// The latency family; `null` means chosen from the data.
+    pub latency: Option<String>,
+    /// K; `null` means chosen from the data.
+    pub group_size: Option<usize>,
+}
+
+fn family(name: &str) -> Result<Family, String> {
+    Family::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| format!("unknown latency family `{name}`"))
+}
+
+impl AdjustedOptionsRecord {
+    fn options(&self) -> Result<AdjustedOptions, String> {
+        Ok(AdjustedOptions {
+            folds: self.splits,
+            family: self.latency.as_deref().map(family).transpose()?,
+            group_size: self.group_size,
+            ..AdjustedOptions::default()
+        })
+    }
 }
 
 /// The largest difference allowed in one covariate.
@@ -270,6 +302,15 @@ pub struct CaliperRecord {
 impl From<&Options> for OptionsRecord {
     fn from(o: &Options) -> OptionsRecord {
         OptionsRecord {
+            estimator: o.estimator.name().into(),
+            adjusted: match &o.estimator {
+                Estimator::Paper => None,
+                Estimator::Adjusted(a) => Some(AdjustedOptionsRecord {
+                    splits: a.folds,
+                    latency: a.family.map(|f| f.name().into()),
+                    group_size: a.group_size,
+                }),
+            },
             group_size: o.group_size,
             train_fraction: o.train_fraction,
             metric: o.metric.name().into(),
@@ -299,6 +340,10 @@ impl OptionsRecord {
             metric: metric.ok_or_else(|| format!("unknown metric `{}`", self.metric))?,
             scale: scale.ok_or_else(|| format!("unknown scale `{}`", self.scale))?,
             seed: self.seed,
+            estimator: match &self.adjusted {
+                None => Estimator::Paper,
+                Some(a) => Estimator::Adjusted(a.options()?),
+            },
             constraints: Constraints {
                 exact: self.exact.clone(),
                 calipers: self
@@ -441,6 +486,8 @@ pub struct Summary {
     pub counts: ByArm<CountsRecord>,
     /// The cure models, on covariates scaled as `weights.csv` says.
     pub models: ByArm<ModelRecord>,
+    /// What the adjusted estimator learned; `null` under the paper's.
+    pub adjusted: Option<CrossFitRecord>,
     /// Average effects.
     pub average_effects: Vec<AverageRecord>,
     /// How often each flag of `effects.csv` was raised.
@@ -510,6 +557,7 @@ impl Summary {
             options: (&analysis.fit.options).into(),
             counts: ByArm::map(|z| CountsRecord::of(cohort, &analysis.fit, z)),
             models: ByArm::map(|z| ModelRecord::from(&analysis.fit.models[z.index()])),
+            adjusted: analysis.fit.cross_fit.as_ref().map(CrossFitRecord::from),
             average_effects,
             flags: flags.collect(),
             warnings: warnings.iter().map(ProblemRecord::from).collect(),
@@ -804,6 +852,130 @@ impl ModelRecord {
     }
 }
 
+/// A group size with its weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChoiceRecord {
+    /// K.
+    pub group_size: usize,
+    /// Weight of the group's offset from the model.
+    pub weight: f64,
+}
+
+impl From<&Choice> for ChoiceRecord {
+    fn from(c: &Choice) -> ChoiceRecord {
+        ChoiceRecord { group_size: c.group_size, weight: c.weight }
+    }
+}
+
+impl ChoiceRecord {
+    fn choice(&self) -> Choice {
+        Choice { group_size: self.group_size, weight: self.weight }
+    }
+}
+
+/// One point of the path over which K and w were chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathRecord {
+    /// `cure_effect` or `time_effect`.
+    pub estimand: String,
+    /// K.
+    pub group_size: usize,
+    /// w.
+    pub weight: f64,
+    /// Mean loss minus that of the first candidate.
+    pub loss: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+/// One fold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoldRecord {
+    /// Chosen for cure.
+    pub cure: ChoiceRecord,
+    /// Chosen for time.
+    pub time: ChoiceRecord,
+    /// Weights of the metrics: cure and time, each for control and treated.
+    pub weights: [[Vec<f64>; 2]; 2],
+}
+
+/// What the adjusted estimator learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossFitRecord {
+    /// The latency family.
+    pub latency: String,
+    /// Mean out-of-fold log-likelihood of the families that were compared.
+    pub latencies: BTreeMap<String, f64>,
+    /// The folds.
+    pub folds: Vec<FoldRecord>,
+    /// The path of K and w.
+    pub path: Vec<PathRecord>,
+}
+
+impl From<&CrossFit> for CrossFitRecord {
+    fn from(c: &CrossFit) -> CrossFitRecord {
+        CrossFitRecord {
+            latency: c.family.name().into(),
+            latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
+            folds: c
+                .folds
+                .iter()
+                .map(|f| FoldRecord {
+                    cure: (&f.choices[0]).into(),
+                    time: (&f.choices[1]).into(),
+                    weights: f.metrics.each_ref().map(|part| part.each_ref().map(|m| m.weights.clone())),
+                })
+                .collect(),
+            path: c
+                .path
+                .iter()
+                .map(|p| PathRecord {
+                    estimand: if p.is_time { "time_effect" } else { "cure_effect" }.into(),
+                    group_size: p.choice.group_size,
+                    weight: p.choice.weight,
+                    loss: p.loss,
+                    se: p.se,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl CrossFitRecord {
+    /// What it records, with the fold of each unit; the models themselves are not kept.
+    pub fn cross_fit(&self, fold_of: Vec<u8>, scaling: &Scaling) -> Result<CrossFit, String> {
+        if fold_of.iter().any(|&f| f as usize >= self.folds.len()) {
+            return Err("a unit is in a fold that does not exist".into());
+        }
+        let metric = |weights: &Vec<f64>| Metric { weights: weights.clone(), scaling: scaling.clone() };
+        let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
+        Ok(CrossFit {
+            fold_of,
+            folds: self
+                .folds
+                .iter()
+                .map(|f| Fold {
+                    metrics: f.weights.each_ref().map(|part| part.each_ref().map(metric)),
+                    choices: [f.cure.choice(), f.time.choice()],
+                })
+                .collect(),
+            models: Vec::new(),
+            family: family(&self.latency)?,
+            families,
+            path: self
+                .path
+                .iter()
+                .map(|p| PathPoint {
+                    is_time: p.estimand == "time_effect",
+                    choice: Choice { group_size: p.group_size, weight: p.weight },
+                    loss: p.loss,
+                    se: p.se,
+                })
+                .collect(),
+        })
+    }
+}
+
 /// An estimate with its standard error.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimateRecord {
@@ -979,6 +1151,9 @@ pub struct MatchRecord {
     horizon: f64,
     cure_effect: f64,
     time_effect: Option<f64>,
+    /// What the groups alone give.
+    cure_effect_matched: f64,
+    time_effect_matched: Option<f64>,
     covariates: BTreeMap<String, ValueRecord>,
     /// Groups matched for cure.
     cure: ByArm<GroupRecord>,
@@ -988,7 +1163,13 @@ pub struct MatchRecord {
 
 impl MatchRecord {
     /// The record of one unit's groups.
-    pub fn of(cohort: &Cohort, fit: &Fit, unit: usize, groups: &dvim::analysis::UnitGroups) -> MatchRecord {
+    pub fn of(
+        cohort: &Cohort,
+        fit: &Fit,
+        unit: usize,
+        groups: &dvim::analysis::UnitGroups,
+        corrected: Option<&dvim::effect::Corrected>,
+    ) -> MatchRecord {
         let summed = |shares: &[f64]| -> BTreeMap<String, f64> {
             cohort.schema().iter().map(|c| (c.label(), shares[c.columns()].iter().sum())).collect()
         };
@@ -1031,6 +1212,9 @@ impl MatchRecord {
         };
         let cure = ByArm::map(|z| group(&groups.cure[z.index()]));
         let time_groups = ByArm::map(|z| group(&groups.time[z.index()]));
+        let cure_matched = cure.treated.cure_probability - cure.control.cure_probability;
+        let time_matched =
+            time_groups.treated.mean_event_time.zip(time_groups.control.mean_event_time).map(|(t, c)| t - c);
         MatchRecord {
             schema: "dvim.match/1".into(),
             version: VERSION.into(),
@@ -1040,12 +1224,10 @@ impl MatchRecord {
             time: cohort.time(unit),
             event: cohort.event(unit),
             horizon,
-            cure_effect: cure.treated.cure_probability - cure.control.cure_probability,
-            time_effect: time_groups
-                .treated
-                .mean_event_time
-                .zip(time_groups.control.mean_event_time)
-                .map(|(t, c)| t - c),
+            cure_effect: corrected.map_or(cure_matched, |c| c.cure_probability[1] - c.cure_probability[0]),
+            cure_effect_matched: cure_matched,
+            time_effect: corrected.map(|c| c.mean_event_time[1] - c.mean_event_time[0]).or(time_matched),
+            time_effect_matched: time_matched,
             covariates: covariate_values(cohort, cohort.covariates(unit)),
             cure,
             time_groups,

@@ -16,6 +16,9 @@ use dvim::survival::SurvivalCurve;
 /// The page of a run. `about` stands under the title: where the data come from.
 pub fn run_page(title: &str, about: &str, cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
     let mut body = heading(1, title);
+    if dvim::simulate::is_synthetic(cohort) {
+        body += &paragraph(crate::comparison::SYNTHETIC_NOTE);
+    }
     body += &paragraph(about);
     body += &paragraph(&average_sentence(summary));
     let mut n = 0;

@@ -28,6 +28,9 @@ pub const EFFECT_COLUMNS: [&str; 15] = [
     "flags",
 ];
 
+/// Further columns under the adjusted estimator: what the groups alone gave.
+pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
+
 /// A row under construction. Numbers are written with the fewest digits that read back as the same
 /// number; an undefined value is an empty cell.
 #[derive(Default)]
@@ -181,10 +184,10 @@ pub struct EffectRow<'a> {
 }
 
 impl<'a> EffectRow<'a> {
-    /// The cells, in the order of [`EFFECT_COLUMNS`].
-    pub fn cells(&self) -> [Cell<'a>; EFFECT_COLUMNS.len()] {
+    /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
+    pub fn cells(&self, matched: bool) -> Vec<Cell<'a>> {
         const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
-        let mut out = [const { Cell::Nothing }; EFFECT_COLUMNS.len()];
+        let mut out = vec![Cell::Nothing; EFFECT_COLUMNS.len()];
         (out[0], out[1]) = (Cell::Text(self.id.clone()), Cell::Text(self.treatment.into()));
         if let Some(e) = self.effect {
             (out[2], out[3]) = (Cell::Number(e.cure()), Cell::maybe(e.time()));
@@ -199,6 +202,10 @@ impl<'a> EffectRow<'a> {
         let of_effect = self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name());
         let flags: Vec<&str> = of_effect.chain(self.flags.iter().copied()).collect();
         out[14] = Cell::Text(flags.join(";").into());
+        if matched {
+            out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
+            out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
+        }
         out
     }
 }
@@ -207,15 +214,23 @@ impl<'a> EffectRow<'a> {
 pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
     /// Number of rows.
     pub n: usize,
+    /// Whether what the groups alone gave stands beside the corrected effects.
+    pub matched: bool,
     /// Each row.
     pub row: F,
 }
 
 impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
+    /// The names of its columns.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let more: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        [&EFFECT_COLUMNS, more].concat()
+    }
+
     /// As CSV.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        header(&EFFECT_COLUMNS).write_to(out)?;
-        write_rows(out, self.n, |row, i| (self.row)(i).cells().iter().for_each(|c| c.write_csv(row)))
+        header(&self.columns()).write_to(out)?;
+        write_rows(out, self.n, |row, i| (self.row)(i).cells(self.matched).iter().for_each(|c| c.write_csv(row)))
     }
 
     /// As a JSON array of objects, one to a line; `null` where a value is undefined.
@@ -223,9 +238,9 @@ impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
         out.write_all(b"[")?;
         for i in 0..self.n {
             out.write_all(if i == 0 { b"\n" } else { b",\n" })?;
-            let cells = (self.row)(i).cells();
+            let cells = (self.row)(i).cells(self.matched);
             out.write_all(b"{")?;
-            for (j, (name, cell)) in EFFECT_COLUMNS.iter().zip(&cells).enumerate() {
+            for (j, (name, cell)) in self.columns().iter().zip(&cells).enumerate() {
                 if j > 0 {
                     out.write_all(b",")?;
                 }
@@ -258,7 +273,7 @@ pub fn effect_table<'a>(
             flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(Unserved::flag)).collect(),
         }
     };
-    EffectTable { n: analysis.units.len() + analysis.unserved.len(), row }
+    EffectTable { n: analysis.units.len() + analysis.unserved.len(), matched: analysis.fit.cross_fit.is_some(), row }
 }
 
 /// Writes [`effect_table`] as CSV.

@@ -1,8 +1,10 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
 use crate::record::{ModelFlagRecord, ModelRecord, Summary};
+use dvim::adjusted::CrossFit;
 use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
+use dvim::effect::Corrected;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::schema::Covariate;
 use dvim::survival::Estimate;
@@ -206,13 +208,16 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
         grouped(t.n_events + c.n_events),
         short(s.horizon)
     );
-    let _ = writeln!(
-        out,
-        "{} trained the two cure models; {} were estimated from groups of {} in each arm.\n",
-        grouped(t.n_training + c.n_training),
-        grouped(analysis.units.len()),
-        s.options.group_size
-    );
+    let _ = match &analysis.fit.cross_fit {
+        None => writeln!(
+            out,
+            "{} trained the two cure models; {} were estimated from groups of {} in each arm.\n",
+            grouped(t.n_training + c.n_training),
+            grouped(analysis.units.len()),
+            s.options.group_size
+        ),
+        Some(fit) => writeln!(out, "{}\n", cross_fit_sentence(fit)),
+    };
     out.push_str(&average_sentence(s));
     let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
     for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
@@ -250,6 +255,25 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
         });
     }
     out
+}
+
+/// How the adjusted estimator came to its numbers.
+pub fn cross_fit_sentence(fit: &CrossFit) -> String {
+    let range = |part: usize| {
+        let sizes = fit.folds.iter().map(|f| f.choices[part].group_size);
+        let weights = fit.folds.iter().map(|f| f.choices[part].weight);
+        let (low, high) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
+        let weight = weights.clone().sum::<f64>() / weights.count().max(1) as f64;
+        let k = if low == high { grouped(low) } else { format!("{} to {}", grouped(low), grouped(high)) };
+        format!("{k} in each arm with weight {weight:.2}")
+    };
+    format!(
+        "Each was estimated by models of the {} splits that did not see it ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
+        fit.folds.len(),
+        fit.family.name(),
+        range(0),
+        range(1)
+    )
 }
 
 /// What a reader of the results should keep in mind.
@@ -361,7 +385,14 @@ fn sparkline(sorted: &[f64], low: f64, high: f64) -> String {
 }
 
 /// The match groups of one unit, patient by patient.
-pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups, all: bool) -> String {
+pub fn match_groups(
+    cohort: &Cohort,
+    fit: &Fit,
+    unit: usize,
+    groups: &UnitGroups,
+    corrected: Option<&Corrected>,
+    all: bool,
+) -> String {
     let mut out = String::new();
     if fit.is_training[unit] {
         out.push_str(
@@ -378,6 +409,18 @@ pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups
         short(cohort.time(unit)),
         outcome(cohort, unit)
     );
+    if let Some(Corrected { cure_probability: [s0, s1], mean_event_time: [m0, m1] }) = corrected {
+        let _ = writeln!(
+            out,
+            "Adjusted: cure effect {} points ({} treated, {} control), time effect {} ({} treated, {} control)\nThe groups alone, before the correction for what still differs in them:",
+            signed(100.0 * (s1 - s0)),
+            percent(*s1),
+            percent(*s0),
+            signed(m1 - m0),
+            short(*m1),
+            short(*m0)
+        );
+    }
     let cure = groups.cure.each_ref().map(|g| g.curve.summary(cohort.horizon()));
     let time = groups.time.each_ref().map(|g| g.curve.summary(cohort.horizon()));
     let [c, t] = cure;
@@ -402,14 +445,12 @@ pub fn match_groups(cohort: &Cohort, fit: &Fit, unit: usize, groups: &UnitGroups
         }
         _ => writeln!(out, "Time effect undefined: a time group has no event before the horizon"),
     };
-    for (estimand, metric, pair) in
-        [("cure", &fit.metrics.cure, &groups.cure), ("time", &fit.metrics.time, &groups.time)]
-    {
-        let schema = cohort.schema();
-        let mut order = by_weight(cohort, &metric.weights);
-        order.truncate(if all { usize::MAX } else { 6 });
+    let schema = cohort.schema();
+    for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
         for arm in READING_ORDER {
             let group = &pair[arm.index()];
+            let mut order = by_weight(cohort, &group.weights);
+            order.truncate(if all { usize::MAX } else { 6 });
             let _ =
                 writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
             let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];

@@ -1,5 +1,6 @@
 //! From a cohort to two effects: the one place that puts the stages together.
 
+use crate::adjusted::{self, AdjustedOptions, CrossFit};
 use crate::cohort::{Arm, Cohort};
 use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::cure::{self, CureModel};
@@ -9,6 +10,26 @@ use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
+
+/// How effects are estimated from match groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Estimator {
+    /// The paper's Algorithm 1.
+    #[default]
+    Paper,
+    /// Groups corrected by a cross-fitted model; every unit is estimated.
+    Adjusted(AdjustedOptions),
+}
+
+impl Estimator {
+    /// The word used in flags and files.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Estimator::Paper => "paper",
+            Estimator::Adjusted(_) => "adjusted",
+        }
+    }
+}
 
 /// How to analyse. The horizon is not here: it belongs to the cohort.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +46,8 @@ pub struct Options {
     pub seed: u64,
     /// How the cure models are fitted.
     pub fit: cure::FitOptions,
+    /// How effects are estimated.
+    pub estimator: Estimator,
     /// Who may be in a group.
     pub constraints: Constraints,
 }
@@ -39,6 +62,7 @@ impl Default for Options {
             scale: Scale::Standard,
             seed: 1,
             fit: cure::FitOptions::default(),
+            estimator: Estimator::Paper,
             constraints: Constraints::default(),
         }
     }
@@ -48,6 +72,18 @@ impl Options {
     /// What is wrong with these options for arms of these sizes (control, treated).
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
+        if let Estimator::Adjusted(adjusted) = &self.estimator {
+            let mut out = adjusted.problems(arm_sizes);
+            if !self.constraints.is_empty() {
+                out.push(Problem::error(
+                    ProblemKind::BadConstraint,
+                    "constraints were given with the adjusted estimator",
+                    "exact covariates, calipers and --exclude-self are kept by the paper's estimator only, so far",
+                    "drop the constraints, or use --estimator paper",
+                ));
+            }
+            return out;
+        }
         if !(self.train_fraction > 0.0 && self.train_fraction < 1.0) {
             out.push(Problem::error(
                 ProblemKind::BadOption,
@@ -125,8 +161,10 @@ pub struct Fit {
     pub is_training: Vec<bool>,
     /// The cure models on scaled covariates, control first.
     pub models: [CureModel; 2],
-    /// The metric of each estimand.
+    /// The metric of each estimand. Under the adjusted estimator: the mean over folds and arms.
     pub metrics: Metrics,
+    /// What the adjusted estimator learned; `None` under the paper's.
+    pub cross_fit: Option<CrossFit>,
 }
 
 impl Fit {
@@ -140,19 +178,23 @@ impl Fit {
         Rules::new(&options.constraints, cohort).map_err(Error::Refused)?;
         let split = Split::honest(cohort, options.train_fraction, options.seed);
         let scaling = Scaling::of(cohort, options.scale);
-        let training = split.training();
-        watch.progress("fitting the cure models", 0, 2);
-        let fit_arm = |arm: Arm| design::fit(cohort, arm, &training.arm(arm), &scaling, &options.fit);
-        let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
-        let models = [control?, treated?];
-        watch.progress("fitting the cure models", 2, 2);
+        let models = fit_models(cohort, &split, &scaling, &options.fit, watch)?;
         let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
-        Ok(Fit { options: options.clone(), is_training: split.is_training().to_vec(), models, metrics })
+        Ok(Fit {
+            options: options.clone(),
+            is_training: split.is_training().to_vec(),
+            models,
+            metrics,
+            cross_fit: None,
+        })
     }
 
     /// Levels of categories that the training set of an arm, or its estimation set, does not have.
     pub fn level_problems(&self, cohort: &Cohort) -> Vec<Problem> {
         let mut out = Vec::new();
+        if self.cross_fit.is_some() {
+            return out;
+        }
         for c in cohort.schema().iter().filter(|c| c.is_category()) {
             for arm in Arm::BOTH {
                 let absent = |training: bool| -> Vec<String> {
@@ -229,7 +271,7 @@ impl Fit {
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&placed[m], k)));
             out.extend((0..block.len() / p).map(|q| {
                 let arms = [0, 1].map(|z| ArmEstimate { cure: found[z][0][q][0], time: found[z][1][q][0] });
-                Effect { arms }
+                Effect { arms, corrected: None }
             }));
         }
         watch.progress("matching", n, n);
@@ -268,7 +310,7 @@ impl Fit {
                     Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? })
                 };
                 match (served(0), served(1)) {
-                    (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated] }),
+                    (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated], corrected: None }),
                     // What an arm has beyond K is of no interest here.
                     (control, treated) => {
                         let candidates = [control.err().unwrap_or(k), treated.err().unwrap_or(k)];
@@ -290,13 +332,26 @@ impl Fit {
     /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort.
     pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
         let rules = Rules::new(&self.options.constraints, cohort).ok().filter(|_| !self.options.constraints.is_empty());
-        let groups = |metric: &Metric| {
+        let groups = |part: usize| {
             Arm::BOTH.map(|arm| {
                 let pool = self.pool(cohort, arm);
+                let fold = self.cross_fit.as_ref().zip(own).map(|(c, i)| &c.folds[c.fold_of[i as usize] as usize]);
+                let metric = match fold {
+                    Some(fold) => &fold.metrics[part][arm.index()],
+                    None => [&self.metrics.cure, &self.metrics.time][part],
+                };
                 let placed = metric.place(x);
-                let (members, squared) = match &rules {
-                    None => Matcher::new(&pool, cohort, metric).group(&placed, self.options.group_size),
-                    Some(rules) => {
+                let (members, squared) = match (fold, &rules) {
+                    (Some(fold), _) => {
+                        // The adjusted estimator keeps a unit out of its own group.
+                        let k = fold.choices[part].group_size;
+                        let (members, squared) =
+                            Matcher::new(&pool, cohort, metric).group(&placed, (k + 1).min(pool.len()));
+                        let kept = members.into_iter().zip(squared);
+                        kept.filter(|(m, _)| Some(pool.units[*m as usize]) != own).take(k).unzip()
+                    }
+                    (None, None) => Matcher::new(&pool, cohort, metric).group(&placed, self.options.group_size),
+                    (None, Some(rules)) => {
                         let matcher = ConstrainedMatcher::new(&pool, cohort, metric, rules);
                         let queries = Queries { covariates: x, own: &[own] };
                         let of_size = |k| matcher.groups(&queries, &placed, k).swap_remove(0);
@@ -308,14 +363,32 @@ impl Fit {
                 let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
                 MatchGroup {
                     shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
-                    distance: squared.iter().map(|d| d.sqrt()).collect(),
+                    weights: metric.weights.clone(),
+                    distance: squared.iter().map(|d: &f64| d.sqrt()).collect(),
                     curve: SurvivalCurve::new(&time, &event),
                     units,
                 }
             })
         };
-        UnitGroups { cure: groups(&self.metrics.cure), time: groups(&self.metrics.time) }
+        UnitGroups { cure: groups(0), time: groups(1) }
     }
+}
+
+/// The two cure models of a training set, on scaled covariates.
+fn fit_models(
+    cohort: &Cohort,
+    split: &Split,
+    scaling: &Scaling,
+    options: &cure::FitOptions,
+    watch: &dyn Watch,
+) -> Result<[CureModel; 2], Error> {
+    let training = split.training();
+    watch.progress("fitting the cure models", 0, 2);
+    let fit_arm = |arm: Arm| design::fit(cohort, arm, &training.arm(arm), scaling, options);
+    let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
+    let models = [control?, treated?];
+    watch.progress("fitting the cure models", 2, 2);
+    Ok(models)
 }
 
 /// Units estimated between two looks at the watch: large enough that the search can order them
@@ -347,6 +420,8 @@ pub struct MatchGroup {
     pub distance: Vec<f64>,
     /// For each member, the share of each covariate in its squared distance.
     pub shares: Vec<Vec<f64>>,
+    /// The weights of the metric that it was matched under.
+    pub weights: Vec<f64>,
     /// The group's curve.
     pub curve: SurvivalCurve,
 }
@@ -425,8 +500,16 @@ impl Analysis {
     }
 }
 
-/// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
+/// From a cohort to two effects, by the estimator of the options.
 pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
+    match &options.estimator {
+        Estimator::Paper => run_paper(cohort, options, watch),
+        Estimator::Adjusted(adjusted) => run_adjusted(cohort, options, adjusted, watch),
+    }
+}
+
+/// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
+fn run_paper(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
     let fit = Fit::learn(cohort, options, watch)?;
     let units = fit.estimation_units();
     let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
@@ -452,4 +535,36 @@ pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Anal
         )]));
     }
     Ok(Analysis { fit, units: served, effects, unserved })
+}
+
+/// The adjusted estimator. The two cure models that are reported with it are fitted on all units for
+/// description; no estimate uses them.
+fn run_adjusted(
+    cohort: &Cohort,
+    options: &Options,
+    adjusted: &AdjustedOptions,
+    watch: &dyn Watch,
+) -> Result<Analysis, Error> {
+    let problems = options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
+    if problems.iter().any(|p| p.severity == Severity::Error) {
+        return Err(Error::Refused(problems));
+    }
+    let scaling = Scaling::of(cohort, Scale::Standard);
+    let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
+    let models = fit_models(cohort, &everyone, &scaling, &options.fit, watch)?;
+    let step = |stage: &'static str, done: usize, total: usize| {
+        watch.progress(stage, done, total);
+        if watch.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    };
+    let (cross_fit, effects) = adjusted::estimate(cohort, &scaling, adjusted, options.seed, &step)?;
+    let mean_metric = |part: usize| {
+        let all: Vec<&Metric> = cross_fit.folds.iter().flat_map(|f| &f.metrics[part]).collect();
+        let weights =
+            (0..cohort.n_covariates()).map(|j| all.iter().map(|m| m.weights[j]).sum::<f64>() / all.len() as f64);
+        Metric { weights: weights.collect(), scaling: scaling.clone() }
+    };
+    let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
+    let is_training = vec![false; cohort.n_units()];
+    let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
+    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects, unserved: Vec::new() })
 }

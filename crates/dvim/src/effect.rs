@@ -27,11 +27,22 @@ pub struct ArmEstimate {
     pub time: GroupEstimate,
 }
 
+/// Values that were corrected for the covariate difference between a unit and its groups; control first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Corrected {
+    /// P(T ≥ H) in each arm.
+    pub cure_probability: [f64; 2],
+    /// E[T | T < H] in each arm.
+    pub mean_event_time: [f64; 2],
+}
+
 /// Both arms of one unit, control first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
-    /// Control, treated.
+    /// What the groups gave: control, treated.
     pub arms: [ArmEstimate; 2],
+    /// What the adjusted estimator made of it; `None` under the paper's estimator.
+    pub corrected: Option<Corrected>,
 }
 
 /// Something a reader should know of a unit's estimate.
@@ -96,19 +107,36 @@ impl Effect {
         &self.arms[arm.index()]
     }
 
-    /// Ŝ(H) of an arm, from its cure group.
+    /// P(T ≥ H) in an arm: corrected where it was, else Ŝ(H) of its cure group.
     pub fn cure_probability(&self, arm: Arm) -> f64 {
-        self.arm(arm).cure.curve.survival
+        match &self.corrected {
+            Some(c) => c.cure_probability[arm.index()],
+            None => self.arm(arm).cure.curve.survival,
+        }
     }
 
-    /// CMET of an arm, from its time group.
+    /// CMET of an arm: corrected where it was, else that of its time group.
     pub fn mean_event_time(&self, arm: Arm) -> Option<f64> {
-        self.arm(arm).time.curve.mean_event_time()
+        match &self.corrected {
+            Some(c) => Some(c.mean_event_time[arm.index()]),
+            None => self.arm(arm).time.curve.mean_event_time(),
+        }
     }
 
     /// π̂.
     pub fn cure(&self) -> f64 {
         self.cure_probability(Arm::Treated) - self.cure_probability(Arm::Control)
+    }
+
+    /// What the cure groups alone give for π.
+    pub fn cure_matched(&self) -> f64 {
+        self.arm(Arm::Treated).cure.curve.survival - self.arm(Arm::Control).cure.curve.survival
+    }
+
+    /// What the time groups alone give for Δ.
+    pub fn time_matched(&self) -> Option<f64> {
+        let mean = |arm| self.arm(arm).time.curve.mean_event_time();
+        Some(mean(Arm::Treated)? - mean(Arm::Control)?)
     }
 
     /// Δ̂, where both arms have an event.
@@ -187,6 +215,17 @@ impl Pool {
     }
 }
 
+/// Room that is reused from group to group.
+#[derive(Default)]
+pub struct Scratch {
+    /// Members that were kept.
+    pub members: Vec<u32>,
+    /// Their squared distances.
+    pub distances: Vec<f64>,
+    /// Their places in the order of time.
+    pub ranks: Vec<u32>,
+}
+
 /// One arm under one metric, ready to be searched.
 pub struct Matcher<'a> {
     pool: &'a Pool,
@@ -213,6 +252,17 @@ impl<'a> Matcher<'a> {
                 diameter: squared_distances[k - 1].sqrt(),
             })
         })
+    }
+
+    /// Applies `f(scratch, query, members, squared distances)` to the `k` nearest of each query, on all threads;
+    /// answers stand in the order of the queries.
+    pub fn map<T: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        f: impl Fn(&mut Scratch, usize, &[u32], &[f64]) -> T + Sync + Send,
+    ) -> Vec<T> {
+        self.index.nearest_map(queries, k, Scratch::default, f)
     }
 
     /// The `k` nearest units of one query: positions in the pool, and squared distances.

@@ -25,6 +25,37 @@ pub(crate) fn log1pexp(x: f64) -> f64 {
     if x > 0.0 { x + libm::log1p(libm::exp(-x)) } else { libm::log1p(libm::exp(x)) }
 }
 
+/// What a logistic likelihood needs at `x`, by one exponential: the same bits as [`expit`] and [`log1pexp`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logistic {
+    /// `expit(x)`.
+    pub(crate) up: f64,
+    /// `expit(-x)`.
+    pub(crate) down: f64,
+    /// `log(1 + exp(-|x|))`.
+    log1p: f64,
+    x: f64,
+}
+
+impl Logistic {
+    pub(crate) fn at(x: f64) -> Logistic {
+        let e = libm::exp(-x.abs());
+        let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
+        let (up, down) = if x >= 0.0 { (large, small) } else { (small, large) };
+        Logistic { up, down, log1p: libm::log1p(e), x }
+    }
+
+    /// `log(1 + exp(x))`.
+    pub(crate) fn log1pexp(&self) -> f64 {
+        if self.x > 0.0 { self.x + self.log1p } else { self.log1p }
+    }
+
+    /// `log(1 + exp(-x))`.
+    pub(crate) fn log1pexp_minus(&self) -> f64 {
+        if self.x < 0.0 { -self.x + self.log1p } else { self.log1p }
+    }
+}
+
 /// `log(1 - exp(-x))` for `x ≥ 0`: Mächler (2012), "Accurately computing log(1 − exp(−|a|))",
 /// changes formula at `ln 2`.
 pub(crate) fn log1mexp(x: f64) -> f64 {
@@ -84,6 +115,17 @@ impl NormalTail {
     /// `r = t + 1/(t + 2/(t + 3/(t + …)))`, `t = -x` (Abramowitz and Stegun 26.2.14): with `K₁ = 1/(t + K₂)`,
     /// `K₂ = 2/(t + 3/(t + …))` it is `excess = K₁` and `variance = (K₂ - K₁)/(t + K₂)`.
     pub(crate) fn at(x: f64) -> NormalTail {
+        NormalTail::with_log_cdf(x, false).0
+    }
+
+    /// The same, and `log Φ(x)` (the bits of [`log_normal_cdf`]), which above zero is made of the same parts.
+    pub(crate) fn and_log_cdf(x: f64) -> (NormalTail, f64) {
+        NormalTail::with_log_cdf(x, true)
+    }
+
+    #[inline(always)]
+    fn with_log_cdf(x: f64, wanted: bool) -> (NormalTail, f64) {
+        let below = || if wanted { log_normal_cdf(x) } else { 0.0 };
         if x < -4.0 {
             let t = -x;
             let mut k = 0.0;
@@ -91,19 +133,21 @@ impl NormalTail {
                 k = f64::from(j) / (t + k);
             }
             let (k2, k1) = (k, 1.0 / (t + k));
-            NormalTail { ratio: t + k1, excess: k1, variance: (k2 - k1) / (t + k2) }
+            (NormalTail { ratio: t + k1, excess: k1, variance: (k2 - k1) / (t + k2) }, below())
         } else if x < 0.0 {
             let ratio = 0.5 * SQRT_2_OVER_PI / scaled_upper_tail(-x);
             let excess = x + ratio;
-            NormalTail { ratio, excess, variance: 1.0 - ratio * excess }
+            (NormalTail { ratio, excess, variance: 1.0 - ratio * excess }, below())
         } else {
             let density = exp_half_square(x);
             if density == 0.0 {
-                return NormalTail { ratio: 0.0, excess: x, variance: 1.0 };
+                return (NormalTail { ratio: 0.0, excess: x, variance: 1.0 }, below());
             }
-            let ratio = FRAC_1_SQRT_2PI * density / (1.0 - density * scaled_upper_tail(x));
+            let upper = density * scaled_upper_tail(x);
+            let ratio = FRAC_1_SQRT_2PI * density / (1.0 - upper);
             let excess = x + ratio;
-            NormalTail { ratio, excess, variance: 1.0 - ratio * excess }
+            let log_cdf = if !wanted || x == 0.0 { below() } else { libm::log1p(-upper) };
+            (NormalTail { ratio, excess, variance: 1.0 - ratio * excess }, log_cdf)
         }
     }
 }
@@ -329,6 +373,23 @@ mod tests {
         assert_eq!(log1pexp(1e308), 1e308);
         assert_eq!(expit(-1e308), 0.0);
         assert_eq!(expit(1e308), 1.0);
+    }
+
+    #[test]
+    fn shared_parts_give_the_same_bits() {
+        let mut x = -60.0;
+        while x < 60.0 {
+            let at = Logistic::at(x);
+            let found = [at.up, at.down, at.log1pexp(), at.log1pexp_minus()];
+            assert_eq!(found, [expit(x), expit(-x), log1pexp(x), log1pexp(-x)], "at {x}");
+            assert_eq!(NormalTail::and_log_cdf(x).1.to_bits(), log_normal_cdf(x).to_bits(), "at {x}");
+            x += 0.0137;
+        }
+        for x in [0.0, -0.0, 800.0, -800.0] {
+            let at = Logistic::at(x);
+            assert_eq!([at.up, at.down, at.log1pexp()], [expit(x), expit(-x), log1pexp(x)], "at {x}");
+            assert_eq!(NormalTail::and_log_cdf(x).1, log_normal_cdf(x), "at {x}");
+        }
     }
 
     #[test]

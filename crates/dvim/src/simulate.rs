@@ -1,4 +1,7 @@
-//! The paper's scenarios, seeded, with the truth that they were drawn from.
+//! Worlds to draw cohorts from, seeded, with the truth: the paper's four scenarios and a clinical example.
+//!
+//! A world is data: laws of the covariates, who is treated, one law of cure and event time for each arm, and how long
+//! units are followed. [`simulate`] draws from any of them.
 //!
 //! Every unit has a generator stream of its own (ChaCha8, seed × row), so that a unit's draws do
 //! not depend on how many units there are or on the thread that draws them. Normals are drawn by
@@ -23,6 +26,9 @@ pub enum Scenario {
     BothIndependent,
     /// Modifiers in both parts, on overlapping covariates.
     BothOverlap,
+    /// A synthetic cohort with the published margins of the paper's transplant cohort, which is not public: 1,157 patients,
+    /// 911 of them treated, followed for up to 4,193 days. No patient in it exists; only margins were taken from the paper.
+    Transplant,
 }
 
 /// Terms of a linear predictor: an intercept, then (covariate number from 1, coefficient).
@@ -33,11 +39,84 @@ fn predict((intercept, terms): Linear, x: &[f64]) -> f64 {
 }
 
 /// One arm's law given covariates: who is uncured, and when.
+#[derive(Clone, Copy)]
 struct ArmLaw {
     /// Logit of the probability of an event before H.
     uncured: Linear,
-    /// Mean of the log event time of the uncured, before truncation at H. Its standard deviation is 1.
+    /// Mean of the log event time of the uncured, before truncation at H.
     location: Linear,
+    /// Standard deviation of the log event time.
+    sigma: f64,
+}
+
+/// How one covariate is drawn.
+#[derive(Clone, Copy)]
+enum Covariate {
+    /// 1 with this probability, else 0.
+    Bernoulli(f64),
+    /// As [`Covariate::Bernoulli`] where covariate `given` (from 1) is 1; 0 elsewhere.
+    BernoulliIf { given: usize, share: f64 },
+    /// Mean and standard deviation.
+    Normal(f64, f64),
+    /// Normal between two bounds, to whole numbers.
+    Whole { mean: f64, sd: f64, from: f64, to: f64 },
+}
+
+impl Covariate {
+    /// One draw is made whatever the law, so that streams stay in step.
+    fn draw(self, draws: &mut Draws, before: &[f64]) -> f64 {
+        let u = draws.uniform();
+        let flag = |p: f64| f64::from(u8::from(u < p));
+        match self {
+            Covariate::Bernoulli(p) => flag(p),
+            Covariate::BernoulliIf { given, share } => flag(share) * before[given - 1],
+            Covariate::Normal(mean, sd) => mean + sd * normal_quantile(u),
+            Covariate::Whole { mean, sd, from, to } => {
+                let [low, high] = [from, to].map(|v| normal_cdf((v - mean) / sd));
+                (mean + sd * normal_quantile(low + u * (high - low))).round()
+            }
+        }
+    }
+}
+
+/// Who is treated.
+#[derive(Clone, Copy)]
+enum Assignment {
+    /// Each unit by itself, with this logit.
+    Each(Linear),
+    /// A fixed share of the units: those with the largest logit plus logistic noise.
+    Share {
+        /// Treated units among `of`.
+        treated: usize,
+        /// See `treated`.
+        of: usize,
+        /// The logit.
+        by: Linear,
+    },
+}
+
+/// How long a unit is followed.
+#[derive(Clone, Copy)]
+enum FollowUp {
+    /// Uniform from 0 to this many times H.
+    Uniform(f64),
+    /// Lost with this probability, at a time uniform between 0 and H; else followed to H and then up to `until`.
+    Loss { lost: f64, until: f64 },
+}
+
+/// Everything that a cohort is drawn from.
+struct World {
+    horizon: f64,
+    covariates: Vec<(String, Covariate)>,
+    assignment: Assignment,
+    /// Control, treated.
+    laws: [ArmLaw; 2],
+    /// Control, treated.
+    follow_up: [FollowUp; 2],
+    /// Whether times are recorded in whole days, of which the first is 1.
+    whole_days: bool,
+    /// What ids begin with; without it units are numbered.
+    id_prefix: Option<&'static str>,
 }
 
 /// Number of covariates of the paper's scenarios: ten Bernoulli(½), then ten standard normal.
@@ -47,11 +126,27 @@ const N_BINARY: usize = 10;
 const SIGMA: f64 = 1.0;
 /// The paper's horizon.
 pub const HORIZON: f64 = 800.0;
+/// Ids of synthetic patients begin with this, so that no table of them can be taken for real.
+const SYNTHETIC: &str = "synthetic-";
+
+/// Whether every patient of a cohort is a synthetic one, by the ids.
+pub fn is_synthetic(cohort: &Cohort) -> bool {
+    cohort.n_units() > 0 && (0..cohort.n_units()).all(|i| cohort.ids().text(i).starts_with(SYNTHETIC))
+}
 
 impl Scenario {
-    /// All of them.
-    pub const ALL: [Scenario; 4] =
+    /// The four scenarios of the paper's simulation study.
+    pub const PAPER: [Scenario; 4] =
         [Scenario::CureOnly, Scenario::TimeOnly, Scenario::BothIndependent, Scenario::BothOverlap];
+
+    /// All of them.
+    pub const ALL: [Scenario; 5] = [
+        Scenario::CureOnly,
+        Scenario::TimeOnly,
+        Scenario::BothIndependent,
+        Scenario::BothOverlap,
+        Scenario::Transplant,
+    ];
 
     /// Its name in flags and files.
     pub fn name(self) -> &'static str {
@@ -60,17 +155,58 @@ impl Scenario {
             Scenario::TimeOnly => "time-only",
             Scenario::BothIndependent => "both-independent",
             Scenario::BothOverlap => "both-overlap",
+            Scenario::Transplant => "transplant",
+        }
+    }
+
+    /// Its name for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Scenario::CureOnly => "Cure only",
+            Scenario::TimeOnly => "Time only",
+            Scenario::BothIndependent => "Both, independent",
+            Scenario::BothOverlap => "Both, overlap",
+            Scenario::Transplant => "Transplant (synthetic)",
         }
     }
 
     /// The horizon of its truth.
     pub fn horizon(self) -> f64 {
-        HORIZON
+        self.world(false).horizon
+    }
+
+    /// Units of the cohort that it stands for: the paper's own numbers.
+    pub fn usual_size(self) -> usize {
+        if self == Scenario::Transplant { 1_157 } else { 20_000 }
+    }
+
+    /// Whether covariates that matter for the outcome can be made to decide on treatment too.
+    pub fn can_be_confounded(self) -> bool {
+        self != Scenario::Transplant
     }
 
     /// Names of its covariates.
     pub fn covariate_names(self) -> Vec<String> {
-        (1..=N_COVARIATES).map(|j| format!("x{j}")).collect()
+        self.world(false).covariates.into_iter().map(|(name, _)| name).collect()
+    }
+
+    fn world(self, confounded: bool) -> World {
+        if self == Scenario::Transplant {
+            return transplant();
+        }
+        let covariate = |j: usize| {
+            let law = if j <= N_BINARY { Covariate::Bernoulli(0.5) } else { Covariate::Normal(0.0, 1.0) };
+            (format!("x{j}"), law)
+        };
+        World {
+            horizon: HORIZON,
+            covariates: (1..=N_COVARIATES).map(covariate).collect(),
+            assignment: Assignment::Each(self.assignment(confounded)),
+            laws: Arm::BOTH.map(|z| self.law(z)),
+            follow_up: [FollowUp::Uniform(1.5); 2],
+            whole_days: false,
+            id_prefix: None,
+        }
     }
 
     /// The paper's supplement, "Parameter Settings for the Four Simulation Scenarios".
@@ -97,14 +233,15 @@ impl Scenario {
             (BothOverlap, Control) => {
                 ((1.5, &[(3, -0.4)]), (3.5, &[(2, 0.3), (3, 0.4), (15, 0.3), (17, 0.1), (18, -0.2)]))
             }
+            (Transplant, _) => return transplant().laws[arm.index()],
         };
-        ArmLaw { uncured, location }
+        ArmLaw { uncured, location, sigma: SIGMA }
     }
 
     /// Logit of the probability of treatment.
     fn assignment(self, confounded: bool) -> Linear {
         match (confounded, self) {
-            (false, _) => (0.0, &[(20, 0.5)]),
+            (false, _) | (_, Scenario::Transplant) => (0.0, &[(20, 0.5)]),
             (true, Scenario::CureOnly) => (0.5, &[(2, 0.2), (3, 0.8), (19, 0.3), (20, -0.5)]),
             (true, Scenario::TimeOnly) => (0.5, &[(2, 0.3), (3, -0.2), (16, 0.4), (17, 0.5)]),
             (true, Scenario::BothIndependent) => (0.5, &[(3, 0.3), (4, -0.2), (16, 0.4), (17, 0.6)]),
@@ -115,9 +252,10 @@ impl Scenario {
     /// The true coefficients of the cure and the time part of an arm, without intercepts: what the
     /// partial oracle matches on. The sign of the cure part is that of P(uncured).
     pub fn coefficients(self, arm: Arm) -> (Vec<f64>, Vec<f64>) {
-        let law = self.law(arm);
+        let world = self.world(false);
+        let law = world.laws[arm.index()];
         let dense = |(_, terms): Linear| {
-            let mut b = vec![0.0; N_COVARIATES];
+            let mut b = vec![0.0; world.covariates.len()];
             terms.iter().for_each(|(j, v)| b[j - 1] = *v);
             b
         };
@@ -166,56 +304,141 @@ pub struct Simulated {
     pub truth: Vec<Truth>,
 }
 
-/// Draws `n` units.
+/// What is drawn for a unit before it is known who is treated.
+struct Drawn {
+    x: Vec<f64>,
+    /// Logit of treatment less logistic noise: positive with the probability of treatment.
+    leaning: f64,
+    truth: Truth,
+    /// Censoring time under each arm.
+    censoring: [f64; 2],
+}
+
+/// Draws `n` units. `confounded` matters where [`Scenario::can_be_confounded`].
 pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Simulated {
-    let horizon = scenario.horizon();
-    let laws = Arm::BOTH.map(|z| scenario.law(z));
-    let drawn: Vec<(Vec<f64>, f64, bool, Arm, Truth)> = (0..n)
-        .into_par_iter()
-        .map(|row| {
-            let mut draws = Draws::new(seed, row as u64);
-            let x: Vec<f64> = (0..N_COVARIATES)
-                .map(|j| if j < N_BINARY { f64::from(u8::from(draws.uniform() < 0.5)) } else { draws.normal() })
-                .collect();
-            let treated = draws.uniform() < expit(predict(scenario.assignment(confounded), &x));
-            let arms = [0, 1].map(|z| {
-                let uncured = expit(predict(laws[z].uncured, &x));
-                let location = predict(laws[z].location, &x);
-                // Both draws are always made, so that the streams of the two arms stay in step.
-                let (event, place) = (draws.uniform() < uncured, draws.uniform());
-                let below = normal_cdf((horizon.ln() - location) / SIGMA);
-                let event_time = (location + SIGMA * normal_quantile(place * below)).exp().min(horizon.next_down());
-                ArmTruth {
-                    cure_probability: 1.0 - uncured,
-                    mean_event_time: truncated_mean(horizon.ln(), location, SIGMA.ln()),
-                    event_time: if event { event_time } else { f64::INFINITY },
-                }
-            });
-            let censoring = draws.uniform() * 1.5 * horizon;
-            let arm = if treated { Arm::Treated } else { Arm::Control };
-            let event_time = arms[arm.index()].event_time;
-            let time = event_time.min(censoring).min(horizon);
-            (x, time, event_time < censoring.min(horizon), arm, Truth { arms })
-        })
-        .collect();
+    let world = scenario.world(confounded);
+    let drawn: Vec<Drawn> = (0..n).into_par_iter().map(|row| world.draw(&mut Draws::new(seed, row as u64))).collect();
+    let arm = world.arms(&drawn);
+    let ids = match world.id_prefix {
+        None => Ids::Rows(n),
+        Some(prefix) => {
+            let width = n.to_string().len().max(4);
+            let texts: Vec<String> = (1..=n).map(|i| format!("{prefix}{i:0width$}")).collect();
+            Ids::from_texts(texts.iter().map(String::as_str))
+        }
+    };
     let mut units = Units {
-        ids: Ids::Rows(n),
+        ids,
         time: Vec::with_capacity(n),
         event: Vec::with_capacity(n),
-        arm: Vec::with_capacity(n),
-        covariates: Vec::with_capacity(n * N_COVARIATES),
-        names: scenario.covariate_names(),
+        arm,
+        covariates: Vec::with_capacity(n * world.covariates.len()),
+        names: world.covariates.iter().map(|(name, _)| name.clone()).collect(),
         labels: ["0".to_string(), "1".to_string()],
     };
     let mut truth = Vec::with_capacity(n);
-    for (x, time, event, arm, t) in drawn {
-        units.covariates.extend_from_slice(&x);
-        units.time.push(time);
-        units.event.push(event);
-        units.arm.push(arm);
-        truth.push(t);
+    for (i, unit) in drawn.into_iter().enumerate() {
+        let z = units.arm[i].index();
+        let (event_time, censoring) = (unit.truth.arms[z].event_time, unit.censoring[z]);
+        // The paper's scenarios are recorded up to H, where its own observation ends.
+        let end = if world.whole_days { censoring } else { censoring.min(world.horizon) };
+        units.time.push(event_time.min(end));
+        units.event.push(event_time < end);
+        units.covariates.extend_from_slice(&unit.x);
+        truth.push(unit.truth);
     }
-    Simulated { cohort: Cohort::from_units(units, horizon), truth }
+    Simulated { cohort: Cohort::from_units(units, world.horizon), truth }
+}
+
+impl World {
+    fn draw(&self, draws: &mut Draws) -> Drawn {
+        let mut x = Vec::with_capacity(self.covariates.len());
+        for (_, law) in &self.covariates {
+            let value = law.draw(draws, &x);
+            x.push(value);
+        }
+        let (Assignment::Each(by) | Assignment::Share { by, .. }) = self.assignment;
+        let u = draws.uniform();
+        let leaning = predict(by, &x) - (u / (1.0 - u)).ln();
+        let arms = self.laws.map(|law| {
+            let uncured = expit(predict(law.uncured, &x));
+            let location = predict(law.location, &x);
+            // Both draws are always made, so that the streams of the two arms stay in step.
+            let (event, place) = (draws.uniform() < uncured, draws.uniform());
+            let below = normal_cdf((self.horizon.ln() - location) / law.sigma);
+            let time = (location + law.sigma * normal_quantile(place * below)).exp().min(self.horizon.next_down());
+            let time = if self.whole_days { time.round().clamp(1.0, self.horizon - 1.0) } else { time };
+            ArmTruth {
+                cure_probability: 1.0 - uncured,
+                mean_event_time: truncated_mean(self.horizon.ln(), location, law.sigma.ln()),
+                event_time: if event { time } else { f64::INFINITY },
+            }
+        });
+        let (u, v) = (draws.uniform(), draws.uniform());
+        let censoring = self.follow_up.map(|law| {
+            let time = match law {
+                FollowUp::Uniform(times) => u * times * self.horizon,
+                FollowUp::Loss { lost, .. } if u < lost => v * self.horizon,
+                FollowUp::Loss { until, .. } => self.horizon + v * (until - self.horizon),
+            };
+            if self.whole_days { time.ceil() } else { time }
+        });
+        Drawn { x, leaning, truth: Truth { arms }, censoring }
+    }
+
+    fn arms(&self, drawn: &[Drawn]) -> Vec<Arm> {
+        let arm = |treated: bool| if treated { Arm::Treated } else { Arm::Control };
+        match self.assignment {
+            Assignment::Each(_) => drawn.iter().map(|unit| arm(unit.leaning > 0.0)).collect(),
+            Assignment::Share { treated, of, .. } => {
+                let n_treated = (drawn.len() * treated + of / 2) / of;
+                let mut order: Vec<usize> = (0..drawn.len()).collect();
+                order.sort_by(|&a, &b| drawn[b].leaning.total_cmp(&drawn[a].leaning).then(a.cmp(&b)));
+                let mut out = vec![Arm::Control; drawn.len()];
+                order[..n_treated].iter().for_each(|&i| out[i] = Arm::Treated);
+                out
+            }
+        }
+    }
+}
+
+/// The clinical example. Margins from the paper: 1,157 patients, 911 treated (haploidentical donor) and 246 controls (sibling
+/// donor), horizon 3,650 days, follow-up to 4,193 days, 18.1 % and 25.2 % censored before the horizon, about 5 points more
+/// cure on treatment. Everything else is invented: prevalences are plausible, coefficients are of the sizes that
+/// transplant studies report, and none was estimated from patients. HLA mismatch is left out: it all but decides the arm,
+/// so that no patient could have been in the other.
+fn transplant() -> World {
+    let whole = |mean, sd, from, to| Covariate::Whole { mean, sd, from, to };
+    let covariates = [
+        ("age", whole(27.0, 13.0, 2.0, 65.0)),
+        ("male", Covariate::Bernoulli(0.61)),
+        ("donor_age", whole(38.0, 12.0, 10.0, 70.0)),
+        ("female_to_male", Covariate::BernoulliIf { given: 2, share: 0.42 }),
+        ("t_cell", Covariate::Bernoulli(0.17)),
+        ("mrd_positive", Covariate::Bernoulli(0.29)),
+        ("second_remission", Covariate::Bernoulli(0.21)),
+        ("log10_white_cells", Covariate::Normal(1.2, 0.55)),
+    ];
+    World {
+        horizon: 3_650.0,
+        covariates: covariates.map(|(name, law)| (name.to_string(), law)).to_vec(),
+        assignment: Assignment::Share { treated: 911, of: 1_157, by: (0.0, &[(1, -0.02), (6, 0.35), (7, 0.25)]) },
+        laws: [
+            ArmLaw {
+                uncured: (-1.62, &[(1, 0.022), (3, 0.006), (4, 0.2), (5, 0.25), (6, 1.0), (7, 0.75), (8, 0.35)]),
+                location: (6.3, &[(1, -0.006), (5, -0.2), (6, -0.5), (7, -0.35), (8, -0.15)]),
+                sigma: 1.0,
+            },
+            ArmLaw {
+                uncured: (-1.905, &[(1, 0.028), (3, 0.012), (4, 0.2), (5, 0.25), (6, 0.35), (7, 0.55), (8, 0.25)]),
+                location: (6.1, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)]),
+                sigma: 1.0,
+            },
+        ],
+        follow_up: [FollowUp::Loss { lost: 0.467, until: 4_193.0 }, FollowUp::Loss { lost: 0.325, until: 4_193.0 }],
+        whole_days: true,
+        id_prefix: Some(SYNTHETIC),
+    }
 }
 
 /// The draws of one unit.
@@ -231,9 +454,5 @@ impl Draws {
     /// Uniform on the open interval (0, 1): the midpoints of 2⁵³ equal cells.
     fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) * 2f64.powi(-53)
-    }
-
-    fn normal(&mut self) -> f64 {
-        normal_quantile(self.uniform())
     }
 }

@@ -89,7 +89,8 @@ pub(crate) fn training_size(n: usize, train_fraction: f64) -> usize {
     if n < 2 { n } else { wanted.clamp(1, n - 1) }
 }
 
-fn hash_id(seed: u64, id: &str) -> u64 {
+/// SipHash-2-4 of an id, keyed with the seed.
+pub(crate) fn hash_id(seed: u64, id: &str) -> u64 {
     let mut hasher = SipHasher24::new_with_keys(seed, 0x6476_696d_7370_6c69); // "dvimspli"
     hasher.write(id.as_bytes());
     hasher.finish()

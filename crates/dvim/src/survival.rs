@@ -85,6 +85,30 @@ impl Summary {
         out
     }
 
+    /// Summarises a weighted sample, in any order, at horizon H: Ŝ = Π (1 − d/r) with d and r sums of weights. Counts are of
+    /// units. Weights are positive.
+    pub fn of_weighted(units: &[(f64, bool, f64)], horizon: f64) -> Summary {
+        let mut sorted = units.to_vec();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // Weight at risk, summed from the last unit on, so that it cannot drift below zero.
+        let mut at_risk = vec![0.0; sorted.len() + 1];
+        for (i, unit) in sorted.iter().enumerate().rev() {
+            at_risk[i] = at_risk[i + 1] + unit.2;
+        }
+        let mut out = Summary { survival: 1.0, event_area: 0.0, n_at_risk: sorted.len(), n_events: 0 };
+        let mut start = 0;
+        for tied in sorted.chunk_by(|a, b| a.0 == b.0).take_while(|tied| tied[0].0 < horizon) {
+            let deaths: f64 = tied.iter().filter(|u| u.1).map(|u| u.2).sum();
+            let survival = out.survival * ((at_risk[start] - deaths) / at_risk[start]).max(0.0);
+            out.event_area += tied[0].0 * (out.survival - survival);
+            out.survival = survival;
+            out.n_events += tied.iter().filter(|u| u.1).count();
+            start += tied.len();
+            out.n_at_risk = sorted.len() - start;
+        }
+        out
+    }
+
     /// E[T | T < H], or `None` where there is no event before H.
     pub fn mean_event_time(&self) -> Option<f64> {
         (self.n_events > 0).then(|| self.event_area / (1.0 - self.survival))
@@ -141,6 +165,12 @@ impl SurvivalCurve {
     /// Ŝ(t): the value after all events up to and including t; carried forward after the last time.
     pub fn at(&self, t: f64) -> f64 {
         let passed = self.steps.partition_point(|s| s.time <= t);
+        if passed == 0 { 1.0 } else { self.steps[passed - 1].survival }
+    }
+
+    /// Ŝ(t−): the value just before t.
+    pub fn before(&self, t: f64) -> f64 {
+        let passed = self.steps.partition_point(|s| s.time < t);
         if passed == 0 { 1.0 } else { self.steps[passed - 1].survival }
     }
 
@@ -215,4 +245,29 @@ impl SurvivalCurve {
 /// dᵢ / (rᵢ (rᵢ − dᵢ)) [Greenwood 1926].
 fn greenwood_term(s: &Step) -> f64 {
     s.n_events as f64 / (s.n_at_risk as f64 * (s.n_at_risk - s.n_events) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_weights_are_copies() {
+        let units = [
+            (3.0, true, 2.0),
+            (1.0, true, 1.0),
+            (2.0, false, 3.0),
+            (3.0, false, 1.0),
+            (9.0, false, 2.0),
+            (4.0, true, 3.0),
+        ];
+        let copies: Vec<(f64, bool)> =
+            units.iter().flat_map(|u| std::iter::repeat_n((u.0, u.1), u.2 as usize)).collect();
+        let (time, event): (Vec<f64>, Vec<bool>) = copies.into_iter().unzip();
+        let plain = SurvivalCurve::new(&time, &event).summary(8.0);
+        let weighted = Summary::of_weighted(&units, 8.0);
+        assert!((plain.survival - weighted.survival).abs() < 1e-14);
+        assert!((plain.event_area - weighted.event_area).abs() < 1e-13);
+        assert_eq!((weighted.n_at_risk, weighted.n_events), (1, 3));
+    }
 }

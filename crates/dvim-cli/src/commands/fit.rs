@@ -1,7 +1,7 @@
 //! `dvim fit`: both effects of each patient.
 
 use super::{file_name, read_cohort_table, use_threads};
-use crate::args::FitArgs;
+use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis::{self, Analysis, Options};
@@ -63,6 +63,11 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
     let roles = args.roles.roles();
+    if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
+        return Err(Failure::Input(
+            "error: --group-size auto with --estimator paper\n  rule:   the paper's estimator takes K as given\n  remedy: give a number, or add --estimator adjusted".into(),
+        ));
+    }
     refuse_too_large(args)?;
     let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
     let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &progress)?;

@@ -20,10 +20,10 @@ pub fn run(args: &MatchArgs) -> Result<(), Failure> {
         )));
     }
     if args.json {
-        let record = MatchRecord::of(&run.cohort, &run.fit, unit, &groups);
+        let record = MatchRecord::of(&run.cohort, &run.fit, unit, &groups, run.corrected.get(unit));
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
         print(&(json + "\n"))
     } else {
-        print(&text::match_groups(&run.cohort, &run.fit, unit, &groups, args.all))
+        print(&text::match_groups(&run.cohort, &run.fit, unit, &groups, run.corrected.get(unit), args.all))
     }
 }

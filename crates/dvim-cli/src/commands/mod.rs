@@ -1,12 +1,14 @@
 //! One file for each command.
 
 pub mod check;
+pub mod compare;
 pub mod demo;
 pub mod fit;
 pub mod match_groups;
 pub mod predict;
 pub mod rerun;
 pub mod simulate;
+pub mod study;
 
 use crate::Failure;
 use crate::args::ThreadArgs;

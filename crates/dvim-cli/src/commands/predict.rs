@@ -27,6 +27,11 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     }
     let progress = Progress::new();
     let run = open_run(&args.run)?;
+    if run.fit.cross_fit.is_some() {
+        return Err(Failure::Input(
+            "error: the run was made with --estimator adjusted\n  rule:   new patients are matched by the paper's estimator, so far\n  remedy: fit the cohort with --estimator paper and predict from that run".into(),
+        ));
+    }
     let (cohort, fit) = (&run.cohort, &run.fit);
     let text = run.summary.roles.asked.categorical.clone();
     let covariates: Vec<&str> = cohort.schema().iter().map(|c| c.name.as_str()).collect();
@@ -51,6 +56,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     };
     let rows = EffectTable {
         n,
+        matched: false,
         row: |i: usize| EffectRow {
             id: ids.text(i),
             treatment: "",

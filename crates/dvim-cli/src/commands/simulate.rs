@@ -3,14 +3,22 @@
 use super::use_threads;
 use crate::args::SimulateArgs;
 use crate::{Failure, say};
-use dvim::simulate::simulate;
+use dvim::simulate::{Scenario, simulate};
 use dvim_io::atomic::write_file;
 use dvim_report::tables::{write_cohort, write_truth};
 use std::io::{BufWriter, Write};
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
-    if args.n == 0 {
+    let n = args.n.unwrap_or(args.scenario.usual_size());
+    if args.confounded && !args.scenario.can_be_confounded() {
+        let text = format!(
+            "error: scenario {} has no --confounded\n  rule:   its treatment depends on covariates already\n  remedy: leave out --confounded",
+            args.scenario.name()
+        );
+        return Err(Failure::Input(text));
+    }
+    if n == 0 {
         return Err(Failure::Input("error: --n is 0\n  rule:   a cohort has patients\n  remedy: use --n 2000".into()));
     }
     for file in [&args.output, &args.truth].into_iter().flatten() {
@@ -22,7 +30,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
             return Err(Failure::Input(text));
         }
     }
-    let world = simulate(args.scenario, args.n, args.confounded, args.seed);
+    let world = simulate(args.scenario, n, args.confounded, args.seed);
     if let Some(file) = &args.truth {
         write_file(file, args.force, |mut out| write_truth(&mut out, &world))?;
     }
@@ -33,11 +41,14 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
             say(&format!(
                 "{}: {} patients of scenario {}{kind}, horizon {}, seed {}",
                 file.display(),
-                args.n,
+                n,
                 args.scenario.name(),
                 args.scenario.horizon(),
                 args.seed
             ));
+            if args.scenario == Scenario::Transplant {
+                say(dvim_report::comparison::SYNTHETIC_NOTE);
+            }
         }
         None => {
             let mut out = BufWriter::new(std::io::stdout().lock());

@@ -12,6 +12,8 @@
 //! | Optimal full matching | [`full::full_match`] | all units in subclasses, smallest total propensity distance, then weighted overall curves |
 //! | Euclidean KNN | no model: the raw covariates are the metric | |
 //!
+//! [`method`] names them all, with the paper's own, and runs each on the same split.
+//!
 //! Everything here is a pure function of plain slices: covariates row by row (`n × p`), times,
 //! event flags, treatment flags. A score is data ([`score::LinearScore`]), so a
 //! comparator that matches hands a number per unit to the same matching as every other metric.
@@ -28,6 +30,7 @@ mod design;
 pub mod full;
 pub mod hazard;
 pub mod logistic;
+pub mod method;
 mod newton;
 pub mod score;
 pub mod select;

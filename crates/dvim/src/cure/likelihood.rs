@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::optimize::{Evaluation, Objective};
 use crate::numeric::{
-    FRAC_1_SQRT_2PI, NormalTail, exp_half_square, expit, log_normal_cdf, log1mexp, log1pexp, scaled_upper_tail,
+    FRAC_1_SQRT_2PI, Logistic, NormalTail, exp_half_square, log_normal_cdf, log1mexp, scaled_upper_tail,
 };
 
 /// `ln √(2π)`.
@@ -18,7 +18,7 @@ const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_7;
 
 /// What was seen of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// The event, before the horizon.
     Event,
     /// Nothing until it was lost, before the horizon.
@@ -29,18 +29,18 @@ pub(super) enum Seen {
 
 /// A function of `(m, t)`: value, first and second derivatives.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LatencyTerms {
-    pub(super) value: f64,
-    pub(super) m: f64,
-    pub(super) t: f64,
-    pub(super) mm: f64,
-    pub(super) mt: f64,
-    pub(super) tt: f64,
+pub(crate) struct LatencyTerms {
+    pub(crate) value: f64,
+    pub(crate) m: f64,
+    pub(crate) t: f64,
+    pub(crate) mm: f64,
+    pub(crate) mt: f64,
+    pub(crate) tt: f64,
 }
 
 /// A distribution of the log event time `u` of the uncured, truncated at `u_horizon` (`+∞`: not truncated),
 /// with location `m` and log scale `t`. Another family is another implementation.
-pub(super) trait Latency: Sync {
+pub(crate) trait Latency: Sync {
     /// Log density of `u`.
     fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms;
     /// Log probability of an event between `u` and the horizon.
@@ -49,8 +49,8 @@ pub(super) trait Latency: Sync {
 
 /// `u ~ N(m, s²)` given `u < u_horizon`: the paper's truncated log-normal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogNormal {
-    pub(super) u_horizon: f64,
+pub(crate) struct LogNormal {
+    pub(crate) u_horizon: f64,
 }
 
 impl Latency for LogNormal {
@@ -68,8 +68,8 @@ impl Latency for LogNormal {
             return LatencyTerms { value, m: z / s, t: z * z - 1.0, mm, mt, tt };
         }
         let h = (self.u_horizon - m) / s;
-        let NormalTail { ratio: r, excess: e, variance: v } = NormalTail::at(h);
         if h < 0.0 {
+            let NormalTail { ratio: _, excess: e, variance: v } = NormalTail::at(h);
             let difference = (u - self.u_horizon) / s;
             let squares = difference * (z + h);
             LatencyTerms {
@@ -81,8 +81,9 @@ impl Latency for LogNormal {
                 tt: -2.0 * squares - h * e - h * h * v,
             }
         } else {
+            let (NormalTail { ratio: r, excess: e, variance: v }, log_cdf) = NormalTail::and_log_cdf(h);
             LatencyTerms {
-                value: -LN_SQRT_2PI - 0.5 * z * z - t - log_normal_cdf(h),
+                value: -LN_SQRT_2PI - 0.5 * z * z - t - log_cdf,
                 m: (z + r) / s,
                 t: z * z - 1.0 + h * r,
                 mm: -v / (s * s),
@@ -184,47 +185,188 @@ fn truncated_survival(q: f64, u_horizon: f64, u: f64, m: f64, s: f64) -> Latency
     }
 }
 
+/// `g(x)`, `x = (u - m)/s`, as a function of `(m, t)`: with `x_m = -1/s`, `x_t = -x` the chain rule gives
+/// `g_m = -g'/s`, `g_t = -x g'`, `g_mm = g''/s²`, `g_mt = (x g'' + g')/s`, `g_tt = x (x g'' + g')`.
+fn location_scale(value: f64, first: f64, second: f64, x: f64, s: f64) -> LatencyTerms {
+    let mixed = x * second + first;
+    LatencyTerms { value, m: -first / s, t: -x * first, mm: second / (s * s), mt: mixed / s, tt: x * mixed }
+}
+
+impl LatencyTerms {
+    fn minus(self, other: LatencyTerms) -> LatencyTerms {
+        LatencyTerms {
+            value: self.value - other.value,
+            m: self.m - other.m,
+            t: self.t - other.t,
+            mm: self.mm - other.mm,
+            mt: self.mt - other.mt,
+            tt: self.tt - other.tt,
+        }
+    }
+}
+
+/// `T ~ Weibull` with scale `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = 1 - exp(-exp(z))`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weibull {
+    pub(crate) u_horizon: f64,
+}
+
+/// Largest argument of `exp` that leaves room for squares: beyond `exp(300)` a Weibull time is surely past.
+const LARGEST_EXPONENT: f64 = 300.0;
+
+impl Weibull {
+    /// `ln F(h)`, `F(h) = 1 - exp(-e^h)`: with `r = f/F = e^h/(exp(e^h) - 1)` it is `(ln F)' = r`, `(ln F)'' = r (1 - e^h - r)`.
+    fn log_cdf(h: f64, s: f64) -> LatencyTerms {
+        let e = libm::exp(h.min(LARGEST_EXPONENT));
+        if e > 700.0 {
+            return LatencyTerms::default();
+        }
+        let r = if e > 0.0 { e / libm::expm1(e) } else { 1.0 };
+        // ln F(h) = h - e^h/2 + …, and e^-36 is below the rounding of one.
+        let value = if h < -36.0 { h } else { log1mexp(e) };
+        location_scale(value, r, r * (1.0 - e - r), h, s)
+    }
+}
+
+impl Latency for Weibull {
+    /// `z - e^z - t - ln F(h)`.
+    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        let s = libm::exp(t);
+        let z = (u - m) / s;
+        let e = libm::exp(z.min(LARGEST_EXPONENT));
+        let mut density = location_scale(z - e - t, 1.0 - e, -e, z, s);
+        density.t -= 1.0;
+        if self.u_horizon == f64::INFINITY {
+            return density;
+        }
+        density.minus(Weibull::log_cdf((self.u_horizon - m) / s, s))
+    }
+
+    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`.
+    ///
+    /// With `A = f(q)/D`, `B = f(h)/D`, `ρ(x) = (ln f)' = 1 - e^x`, `l_m = A - B`, `l_t = qA - hB`:
+    /// `∂m ln D = l_m/s`, `∂t = l_t`, `∂mm = (Bρ(h) - Aρ(q) - l_m²)/s²`, `∂mt = (hBρ(h) - qAρ(q) - l_m - l_m l_t)/s`,
+    /// `∂tt = h²Bρ(h) - q²Aρ(q) - l_t - l_t²`.
+    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        if u == f64::NEG_INFINITY {
+            return LatencyTerms::default();
+        }
+        let s = libm::exp(t);
+        let q = (u - m) / s;
+        let e = libm::exp(q.min(LARGEST_EXPONENT));
+        if self.u_horizon == f64::INFINITY {
+            return location_scale(-e, -e, -e, q, s);
+        }
+        let h = (self.u_horizon - m) / s;
+        let ratio = libm::expm1(((self.u_horizon - u) / s).min(LARGEST_EXPONENT));
+        let width = e * ratio;
+        // Both tails vanish together far on the left: there A = 1/(exp(h - q) - 1).
+        let (a, log_gap) =
+            if width > 0.0 { (e / -libm::expm1(-width), log1mexp(width)) } else { (1.0 / ratio, q + libm::log(ratio)) };
+        let b = a * (1.0 + ratio) * libm::exp(-width);
+        let b = if b.is_finite() { b } else { 0.0 };
+        let (a_rho, b_rho) = (a * (1.0 - e), b * (1.0 - e * (1.0 + ratio)));
+        let (b_rho, h_) = if b == 0.0 { (0.0, 0.0) } else { (b_rho, h) };
+        let l_m = a - b;
+        let l_t = q * a - h_ * b;
+        let gap = LatencyTerms {
+            value: -e + log_gap,
+            m: l_m / s,
+            t: l_t,
+            mm: (b_rho - a_rho - l_m * l_m) / (s * s),
+            mt: (h_ * b_rho - q * a_rho - l_m - l_m * l_t) / s,
+            tt: h_ * h_ * b_rho - q * q * a_rho - l_t - l_t * l_t,
+        };
+        gap.minus(Weibull::log_cdf(h, s))
+    }
+}
+
+/// `T` log-logistic with median `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = expit(z)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogLogistic {
+    pub(crate) u_horizon: f64,
+}
+
+impl Latency for LogLogistic {
+    /// `ln expit(z) + ln expit(-z) - t - ln expit(h)`.
+    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        let s = libm::exp(t);
+        let z = (u - m) / s;
+        let at = Logistic::at(z);
+        let value = -at.log1pexp() - at.log1pexp_minus() - t;
+        let mut density = location_scale(value, at.down - at.up, -2.0 * at.up * at.down, z, s);
+        density.t -= 1.0;
+        if self.u_horizon == f64::INFINITY {
+            return density;
+        }
+        let h = (self.u_horizon - m) / s;
+        let at = Logistic::at(h);
+        density.minus(location_scale(-at.log1pexp_minus(), at.down, -at.up * at.down, h, s))
+    }
+
+    /// `K = 1 - expit(q)/expit(h) = expit(-q) (1 - exp(-w))`, `w = h - q = (u_H - u)/s`, which does not depend on `m`:
+    /// `∂t ln(1 - e^-w) = -c`, `∂tt = c - c² e^w`, `c = w/(e^w - 1)`.
+    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+        if u == f64::NEG_INFINITY {
+            return LatencyTerms::default();
+        }
+        let s = libm::exp(t);
+        let q = (u - m) / s;
+        let at = Logistic::at(q);
+        let mut terms = location_scale(-at.log1pexp(), -at.up, -at.up * at.down, q, s);
+        let w = (self.u_horizon - u) / s;
+        if w < 700.0 {
+            let c = w / libm::expm1(w);
+            terms.value += log1mexp(w);
+            terms.t -= c;
+            terms.tt += c - c * (c + w);
+        }
+        terms
+    }
+}
+
 /// One unit's log-likelihood and its derivatives in `(a, m, t)`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct UnitTerms {
-    pub(super) value: f64,
-    pub(super) a: f64,
-    pub(super) m: f64,
-    pub(super) t: f64,
-    pub(super) aa: f64,
-    pub(super) am: f64,
-    pub(super) at: f64,
-    pub(super) mm: f64,
-    pub(super) mt: f64,
-    pub(super) tt: f64,
+pub(crate) struct UnitTerms {
+    pub(crate) value: f64,
+    pub(crate) a: f64,
+    pub(crate) m: f64,
+    pub(crate) t: f64,
+    pub(crate) aa: f64,
+    pub(crate) am: f64,
+    pub(crate) at: f64,
+    pub(crate) mm: f64,
+    pub(crate) mt: f64,
+    pub(crate) tt: f64,
 }
 
 /// With `p = expit(a)`: an event gives `ln(1-p) + ln f(u)`, a unit at the horizon `ln p`, a censored one
 /// `ln(p + (1-p) K(u)) = ln(exp(a) + K) - ln(1 + exp(a))`, whose derivatives are those of `ln K` weighted by
 /// `w = p/(p + (1-p) K) = expit(a - ln K)`, the probability of cure given that no event was seen.
-pub(super) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
-    let p = expit(a);
-    let spread = p * expit(-a);
+pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
+    let cure = Logistic::at(a);
+    let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
-        Seen::Horizon => UnitTerms { value: -log1pexp(-a), a: expit(-a), aa: -spread, ..UnitTerms::default() },
+        Seen::Horizon => UnitTerms { value: -cure.log1pexp_minus(), a: cure.down, aa: -spread, ..UnitTerms::default() },
         Seen::Event => {
             let f = latency.log_density(u, m, t);
-            let value = f.value - log1pexp(a);
+            let value = f.value - cure.log1pexp();
             UnitTerms { value, a: -p, m: f.m, t: f.t, aa: -spread, am: 0.0, at: 0.0, mm: f.mm, mt: f.mt, tt: f.tt }
         }
         Seen::Censored => {
             let k = latency.log_survival(u, m, t);
             let d = a - k.value;
-            let (w, v) = (expit(d), expit(-d));
+            let lost = Logistic::at(d);
+            let (w, v) = (lost.up, lost.down);
             let c = w * v;
             // ln(exp(a) + K), by the larger of the two.
-            let sum = if d > 0.0 { a + log1pexp(-d) } else { k.value + log1pexp(d) };
+            let sum = if d > 0.0 { a + lost.log1pexp_minus() } else { k.value + lost.log1pexp() };
             // With K = 0 in double precision the unit is surely cured and tells nothing of (m, t).
             let k = if v == 0.0 { LatencyTerms::default() } else { k };
             UnitTerms {
-                value: sum - log1pexp(a),
+                value: sum - cure.log1pexp(),
                 // w - p, without cancellation where both are close to one.
-                a: if a > 0.0 { expit(-a) - v } else { w - p },
+                a: if a > 0.0 { cure.down - v } else { w - p },
                 m: v * k.m,
                 t: v * k.t,
                 aa: c - spread,
@@ -522,8 +664,77 @@ mod tests {
         }
     }
 
+    #[test]
+    fn unit_terms_of_other_families_agree_with_high_precision() {
+        let lines = include_str!("../../tests/data/unit_terms_families.txt");
+        for line in lines.lines() {
+            let words: Vec<&str> = line.split(' ').collect();
+            let seen = if words[1] == "Event" { Seen::Event } else { Seen::Censored };
+            let numbers_: Vec<f64> = words[2..].iter().map(|x| x.parse().unwrap()).collect();
+            let [u, u_horizon, a, m, t] = numbers_[..5] else { panic!("{line}") };
+            let found = numbers(match words[0] {
+                "Weibull" => unit_terms(&Weibull { u_horizon }, seen, u, a, m, t),
+                _ => unit_terms(&LogLogistic { u_horizon }, seen, u, a, m, t),
+            });
+            for (k, (found, expected)) in found.into_iter().zip(&numbers_[5..]).enumerate() {
+                let slack = 1e-9 * expected.abs() + 1e-11;
+                assert!((found - expected).abs() <= slack, "{line}: term {k} found {found:e}, expected {expected:e}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_families_stay_finite_at_the_ends() {
+        for (u_horizon, u) in [(1.2, 0.3), (1.2, -700.0), (1.2, 1.2 - 1e-12), (f64::INFINITY, 0.3)] {
+            for m in [-1e4, -300.0, -20.0, 0.0, 20.0, 300.0, 1e4] {
+                for t in [-6.0, -2.0, 0.0, 2.0, 6.0] {
+                    let check = |what: &str, terms: UnitTerms| {
+                        let found = numbers(terms);
+                        let finite = found.iter().all(|x| x.is_finite());
+                        assert!(finite, "{what} u={u} H={u_horizon} m={m} t={t}: {found:?}");
+                    };
+                    check("Weibull", unit_terms(&Weibull { u_horizon }, Seen::Censored, u, 0.5, m, t));
+                    check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Censored, u, 0.5, m, t));
+                    check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Event, u, 0.5, m, t));
+                }
+            }
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn derivatives_of_other_families_agree_with_finite_differences(
+            weibull in any::<bool>(), event in any::<bool>(), a in -6.0..6.0f64, m in -1.0..5.0f64, t in -1.0..1.5f64,
+            u_horizon in prop_oneof![Just(f64::INFINITY), 0.5..3.0f64], below in 0.05..4.0f64,
+        ) {
+            let seen = if event { Seen::Event } else { Seen::Censored };
+            let u = if u_horizon.is_finite() { u_horizon } else { 2.0 } - below;
+            let at = |x: [f64; 3]| numbers(if weibull {
+                unit_terms(&Weibull { u_horizon }, seen, u, x[0], x[1], x[2])
+            } else {
+                unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2])
+            });
+            let here = [a, m, t];
+            let terms = at(here);
+            let h = 1e-5;
+            // For each argument: (of which term, is which term).
+            let pairs = [[(0, 1), (1, 4), (2, 5), (3, 6)], [(0, 2), (1, 5), (2, 7), (3, 8)], [(0, 3), (1, 6), (2, 8), (3, 9)]];
+            for (argument, pairs) in pairs.into_iter().enumerate() {
+                let (mut up, mut down) = (here, here);
+                up[argument] += h;
+                down[argument] -= h;
+                let (up, down) = (at(up), at(down));
+                for (of, is) in pairs {
+                    let found = (up[of] - down[of]) / (2.0 * h);
+                    // Fourth derivatives of a Weibull density grow with e^z, as the terms do.
+                    let size = terms.iter().fold(1.0, |s: f64, x| s.max(x.abs()));
+                    let slack = h * h * 1e3 * size * size + 1e-9 * size;
+                    prop_assert!((found - terms[is]).abs() <= slack, "term {is} of {terms:?}: slope {found:e}");
+                }
+            }
+        }
+
         #[test]
         fn derivatives_agree_with_finite_differences(
             kind in 0..3usize, a in -8.0..8.0f64, m in -6.0..6.0f64, t in -1.5..2.0f64,

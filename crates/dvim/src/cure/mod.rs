@@ -27,6 +27,9 @@ use start::Starts;
 
 use crate::numeric::expit;
 pub(crate) use likelihood::truncated_mean;
+pub(crate) use likelihood::{
+    Latency, LogLogistic, LogNormal as LogNormalLatency, Seen, UnitTerms, Weibull, unit_terms,
+};
 
 /// The units of one arm, as the model sees them.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,171 @@
+//! `dvim study`: the paper's simulation study.
+
+use super::use_threads;
+use crate::args::{StudyArgs, StudyPart};
+use crate::progress::Lines;
+use crate::{Failure, print, say};
+use dvim_io::atomic::write_file;
+use dvim_io::journal::{Journal, JournalError};
+use dvim_study::page::{self, Contents};
+use dvim_study::paper::Table;
+use dvim_study::record::{Record, Settings};
+use dvim_study::runner::{self, FEWEST_UNITS, Stopped};
+use dvim_study::table::Records;
+use dvim_study::{consistency, dataset, decomposition, table, weights};
+use std::fs;
+use std::path::Path;
+
+/// What data sets are kept in.
+const JOURNAL: &str = "results.jsonl";
+
+pub fn run(args: &StudyArgs) -> Result<(), Failure> {
+    use_threads(&args.threads)?;
+    refuse_bad(args)?;
+    let settings = Settings::new(args.seed, args.n);
+    let (mut journal, records) = open(&args.output, &settings)?;
+    let wants = |part: StudyPart| args.part == part || args.part == StudyPart::All;
+    let mut jobs = Vec::new();
+    let tables =
+        [(StudyPart::Main, Table::Main), (StudyPart::K100, Table::K100), (StudyPart::Confounded, Table::Confounded)];
+    let tables: Vec<Table> = tables.into_iter().filter(|(part, _)| wants(*part)).map(|(_, table)| table).collect();
+    tables.iter().for_each(|t| jobs.extend(runner::table_jobs(&settings, *t, args.reps)));
+    if wants(StudyPart::Decomposition) {
+        jobs.extend(runner::table_jobs(&settings, Table::Main, args.reps));
+    }
+    if wants(StudyPart::Consistency) {
+        jobs.extend(consistency::jobs(args.reps));
+    }
+    if wants(StudyPart::Weights) {
+        jobs.extend(weights::jobs(&settings, args.reps));
+    }
+    let lines = Lines::new();
+    let n_before = records.len();
+    let records =
+        runner::run(&settings, jobs, records, |record| journal.append(&record.to_line()), &lines).map_err(stopped)?;
+    let (n_new, seconds) = (records.len() - n_before, lines.seconds());
+
+    let mut shown = String::new();
+    let contents = contents(args, &settings, &records, &tables)?;
+    for (table, entries) in &contents.tables {
+        if tables.contains(table) {
+            write(&args.output, &format!("{}.csv", table.name()), &table::csv(entries))?;
+            write(
+                &args.output,
+                &format!("{}.md", table.name()),
+                table::markdown(&settings, *table, entries).as_bytes(),
+            )?;
+            shown += &format!("{}\n", table::text(&settings, *table, entries));
+        }
+    }
+    if wants(StudyPart::Decomposition) {
+        write(&args.output, "decomposition.csv", &decomposition::csv(&contents.decomposition))?;
+        write(&args.output, "decomposition.md", decomposition::markdown(&contents.decomposition).as_bytes())?;
+        shown += &format!("{}\n", decomposition::text(&contents.decomposition));
+    }
+    if wants(StudyPart::Consistency) {
+        write(&args.output, "consistency.csv", &page::consistency_csv(&contents.consistency))?;
+        shown += &page::consistency_text(&contents.consistency);
+    }
+    if wants(StudyPart::Weights) {
+        write(&args.output, "weights.csv", &page::weights_csv(&contents.weights))?;
+        write(&args.output, "weights-bound.csv", &page::bounds_csv(&contents.bounds))?;
+        shown += &page::weights_text(&contents.bounds, &contents.weights);
+    }
+    for figure in contents.figures() {
+        write(&args.output, &format!("{}.svg", figure.name), figure.svg.as_bytes())?;
+    }
+    write(&args.output, "study.html", page::study_page(&settings, &contents).as_bytes())?;
+    print(&shown)?;
+    let old = if n_before > 0 { format!(", {n_before} were there") } else { String::new() };
+    say(&format!("{n_new} data sets in {seconds:.1} s{old}; written to {}", args.output.display()));
+    Ok(())
+}
+
+fn refuse_bad(args: &StudyArgs) -> Result<(), Failure> {
+    let text = if args.reps == 0 {
+        "error: --reps is 0\n  rule:   a table rests on data sets\n  remedy: use --reps 20; the paper has 300"
+            .to_string()
+    } else if args.n < FEWEST_UNITS {
+        format!(
+            "error: --n is {}\n  rule:   groups of 100 units need data sets of at least {FEWEST_UNITS}\n  remedy: leave it out for the paper's 20000",
+            args.n
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Input(text))
+}
+
+/// Opens what was done before; a directory that is something else is left alone.
+fn open(directory: &Path, settings: &Settings) -> Result<(Journal, Records), Failure> {
+    let place = directory.display();
+    let journal = directory.join(JOURNAL);
+    let is_other = !directory.is_dir() || (!journal.is_file() && fs::read_dir(directory)?.next().is_some());
+    if directory.symlink_metadata().is_ok() && is_other {
+        return Err(Failure::Input(format!(
+            "error: `{place}` exists and is not a study\n  rule:   a study is written into a directory of its own\n  remedy: choose another name with -o"
+        )));
+    }
+    fs::create_dir_all(directory)?;
+    let line = serde_json::to_string(settings).map_err(|e| Failure::Other(format!("error: {e}")))?;
+    let (journal, lines) = Journal::open(&journal, &line).map_err(|e| match e {
+        JournalError::OtherSettings { found, .. } => Failure::Input(format!(
+            "error: `{place}` holds data sets of another study: {found}\n  rule:   data sets of one table have the same seed, size and version of dvim; asked for was {line}\n  remedy: use the same --seed and --n to go on with it, or another directory with -o"
+        )),
+        JournalError::InUse(_) => Failure::Input(format!(
+            "error: `{place}` is in use by another process\n  rule:   one process at a time adds to a study\n  remedy: wait for it, or use another directory with -o"
+        )),
+        JournalError::Io(path, e) => Failure::Other(format!("error: `{}`: {e}", path.display())),
+    })?;
+    let mut records = Records::new();
+    for (i, line) in lines.iter().enumerate() {
+        let record = Record::from_line(line).ok_or_else(|| {
+            Failure::Input(format!(
+                "error: line {} of `{place}/{JOURNAL}` is not a record\n  rule:   each line is one data set, written whole\n  remedy: delete that line to have its data set done again",
+                i + 2
+            ))
+        })?;
+        records.insert(record.key.clone(), record);
+    }
+    Ok((journal, records))
+}
+
+fn stopped(why: Stopped<std::io::Error>) -> Failure {
+    match why {
+        Stopped::Job(key, e) => Failure::Other(format!("error: data set {key}: {e}")),
+        Stopped::Keep(e) => Failure::from(e),
+        Stopped::Cancelled => {
+            Failure::Other("error: stopped\n  remedy: the same command goes on where it stopped".into())
+        }
+    }
+}
+
+/// Everything that the records allow to be shown, whichever command made them.
+fn contents(args: &StudyArgs, settings: &Settings, records: &Records, asked: &[Table]) -> Result<Contents, Failure> {
+    let tables = Table::ALL.map(|t| (t, table::entries(settings, records, t, args.reps)));
+    let tables: Vec<_> = tables.into_iter().filter(|(_, entries)| !entries.is_empty()).collect();
+    let mut table_figures = vec![page::concept()];
+    if asked.contains(&Table::Main) {
+        let found = dataset::estimate(settings, &page::box_job(settings), [dataset::GROUP_SIZES[0]])?;
+        table_figures.push(page::boxes(&found));
+    }
+    if settings.n_units == 20_000 {
+        table_figures.extend(page::ratio_figure(&tables));
+    }
+    let consistency = page::consistency_lines(records, args.reps);
+    let weights = page::weights_rows(settings, records, args.reps);
+    Ok(Contents {
+        decomposition: decomposition::decompose(settings, records, args.reps),
+        consistency_figures: page::consistency_figures(&consistency),
+        bounds: if weights.is_empty() { Vec::new() } else { weights::try_bounds(settings.seed) },
+        weights_figures: page::weights_figures(&weights),
+        table_figures,
+        tables,
+        consistency,
+        weights,
+    })
+}
+
+fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    Ok(write_file(&directory.join(name), true, |out| out.write_all(bytes))?)
+}

@@ -1,0 +1,80 @@
+//! Errors of both estimators against the truth: `accuracy N SEEDS`.
+
+use dvim::adjusted::AdjustedOptions;
+use dvim::analysis::{self, Estimator, Options};
+use dvim::metric::Scale;
+use dvim::simulate::{Scenario, simulate};
+use std::time::Instant;
+
+/// Prints how long each stage took, with the variable STAGES set.
+struct Stages(std::sync::Mutex<(Instant, &'static str)>);
+
+impl analysis::Watch for Stages {
+    fn progress(&self, stage: &'static str, _done: usize, _total: usize) {
+        let mut last = self.0.lock().expect("one thread at a time");
+        if last.1 != stage {
+            if std::env::var_os("STAGES").is_some() {
+                println!("    {:26} {:.3} s", last.1, last.0.elapsed().as_secs_f64());
+            }
+            *last = (Instant::now(), stage);
+        }
+    }
+}
+
+fn main() {
+    let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let (n, seeds) = (numbers.first().copied().unwrap_or(2000), numbers.get(1).copied().unwrap_or(2));
+    for scenario in Scenario::PAPER {
+        for adjusted in [false, true] {
+            let (mut cure, mut time, mut seconds) = (0.0, 0.0, 0.0);
+            let mut note = String::new();
+            for seed in 1..=seeds {
+                let world = simulate(scenario, n as usize, false, seed);
+                let options = if adjusted {
+                    Options {
+                        estimator: Estimator::Adjusted(AdjustedOptions {
+                            largest_group: numbers
+                                .get(2)
+                                .map_or(AdjustedOptions::default().largest_group, |k| *k as usize),
+                            ..AdjustedOptions::default()
+                        }),
+                        seed,
+                        ..Options::default()
+                    }
+                } else {
+                    Options {
+                        scale: Scale::None,
+                        seed,
+                        group_size: if n < 5000 { 35 } else { 50 },
+                        ..Options::default()
+                    }
+                };
+                let start = Instant::now();
+                let watch = Stages(std::sync::Mutex::new((start, "start")));
+                let found = analysis::run(&world.cohort, &options, &watch).expect("a sound cohort");
+                analysis::Watch::progress(&watch, "end", 0, 0);
+                seconds += start.elapsed().as_secs_f64();
+                let error = |f: &dyn Fn(usize) -> Option<f64>| {
+                    let all: Vec<f64> = (0..found.units.len()).filter_map(f).collect();
+                    all.iter().sum::<f64>() / all.len() as f64
+                };
+                let truth = |i: usize| &world.truth[found.units[i] as usize];
+                cure += error(&|i| Some((found.effects[i].cure() - truth(i).cure_effect()).abs()));
+                time += error(&|i| found.effects[i].time().map(|t| (t - truth(i).time_effect()).abs()));
+                if let Some(c) = &found.fit.cross_fit {
+                    let f = &c.folds[0];
+                    note = format!("{} {:?} terms {}", c.family.name(), f.choices, c.models[0].terms.len());
+                }
+            }
+            let s = seeds as f64;
+            println!(
+                "{n} {:18} {:8} {:6.2} {:7.2}  {:.2} s  {note}",
+                scenario.name(),
+                if adjusted { "adjusted" } else { "paper" },
+                100.0 * cure / s,
+                time / s,
+                seconds / s
+            );
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The penalised two-arm fit for a given set of columns: Newton steps and updates of the prior, in turn.
+
+use super::family::Family;
+use super::likelihood::{Evaluation, Outcomes, Widths, evaluate};
+use super::matrix::Cholesky;
+use super::prior::{BLOCKS, Prior, block};
+use super::{JointOptions, Part};
+
+/// A column's role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Intercept,
+    Linear,
+    NonLinear,
+}
+
+/// Both arms' outcomes and designs, and how parameters are laid out.
+///
+/// Arm parameters `θ_z` are `(cure columns, time columns, ln σ)`. They are made of `φ = (own₀, own₁, common)`: `θ_z = own_z + common`
+/// on slopes, `θ_z = own_z` on intercepts and `ln σ`.
+pub(super) struct Problem<'a> {
+    pub(super) family: Family,
+    pub(super) u_horizon: f64,
+    pub(super) outcomes: &'a [Outcomes; 2],
+    pub(super) designs: [Vec<f64>; 2],
+    pub(super) layout: Layout,
+}
+
+/// Positions of the parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layout {
+    pub(super) widths: Widths,
+    /// For each arm parameter that is a slope: its position in the common block.
+    pub(super) common: Vec<Option<usize>>,
+    /// Block of each `φ`, `None` where it is free.
+    pub(super) blocks: Vec<Option<usize>>,
+}
+
+impl Layout {
+    /// `roles` of the columns of the design, in its order.
+    pub(super) fn new(widths: Widths, roles: &[Role]) -> Layout {
+        let size = widths.parameters();
+        let of = |k: usize| {
+            if k < widths.cure {
+                Some((Part::Cure, roles[k]))
+            } else if k < size - 1 {
+                Some((Part::Time, roles[widths.all - widths.time + k - widths.cure]))
+            } else {
+                None
+            }
+        };
+        let is_slope = |k: usize| of(k).filter(|&(_, role)| role != Role::Intercept);
+        let mut common = Vec::with_capacity(size);
+        let mut n_common = 0;
+        let mut blocks = vec![None; 2 * size];
+        let mut common_blocks = Vec::new();
+        for k in 0..size {
+            let Some((part, role)) = is_slope(k) else {
+                common.push(None);
+                continue;
+            };
+            common.push(Some(n_common));
+            n_common += 1;
+            let of_arm = |z: usize| Some(block(part.index(), z, role == Role::Linear));
+            blocks[k] = of_arm(0);
+            blocks[size + k] = of_arm(1);
+            common_blocks.push(of_arm(2));
+        }
+        blocks.extend(common_blocks);
+        Layout { widths, common, blocks }
+    }
+
+    /// Parameters of an arm.
+    pub(super) fn size(&self) -> usize {
+        self.widths.parameters()
+    }
+
+    /// All of `φ`.
+    pub(super) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// `θ_z`.
+    pub(super) fn arm(&self, phi: &[f64], z: usize) -> Vec<f64> {
+        let size = self.size();
+        (0..size).map(|k| phi[z * size + k] + self.common[k].map_or(0.0, |c| phi[2 * size + c])).collect()
+    }
+
+    /// `T'(g₀, g₁)`.
+    fn gradient(&self, at: &[Evaluation; 2]) -> Vec<f64> {
+        let size = self.size();
+        let mut out = vec![0.0; self.len()];
+        for (z, at) in at.iter().enumerate() {
+            for k in 0..size {
+                out[z * size + k] = at.gradient[k];
+                if let Some(c) = self.common[k] {
+                    out[2 * size + c] += at.gradient[k];
+                }
+            }
+        }
+        out
+    }
+
+    /// `T' diag(J₀, J₁) T`, row-major.
+    fn information(&self, at: &[Evaluation; 2]) -> Vec<f64> {
+        let (size, n) = (self.size(), self.len());
+        let mut out = vec![0.0; n * n];
+        for (z, at) in at.iter().enumerate() {
+            for k in 0..size {
+                let row = &at.information[k * size..(k + 1) * size];
+                let own = z * size + k;
+                out[own * n + z * size..own * n + (z + 1) * size].copy_from_slice(row);
+                for (l, &value) in row.iter().enumerate() {
+                    let Some(c) = self.common[l] else { continue };
+                    out[own * n + 2 * size + c] = value;
+                    out[(2 * size + c) * n + own] = value;
+                    if let Some(d) = self.common[k] {
+                        out[(2 * size + d) * n + 2 * size + c] += value;
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Where a climb ended.
+pub(super) struct Climb {
+    pub(super) phi: Vec<f64>,
+    /// Information of the likelihood in `φ`, row-major.
+    pub(super) information: Vec<f64>,
+    pub(super) prior: Prior,
+    pub(super) log_likelihood: f64,
+    pub(super) iterations: usize,
+    /// Objective before and after each step, under the penalties of that step.
+    pub(super) path: Vec<[f64; 2]>,
+    /// `√(g' A⁻¹ g)`, infinite where `A` is not positive definite.
+    pub(super) gradient_norm: f64,
+}
+
+struct Point {
+    phi: Vec<f64>,
+    value: f64,
+    gradient: Vec<f64>,
+    information: Vec<f64>,
+}
+
+impl Problem<'_> {
+    fn at(&self, phi: Vec<f64>) -> Point {
+        let arm = |z: usize| {
+            let theta = self.layout.arm(&phi, z);
+            let widths = self.layout.widths;
+            evaluate(self.family, self.u_horizon, &self.outcomes[z], &self.designs[z], widths, &theta)
+        };
+        let at = [arm(0), arm(1)];
+        Point {
+            value: at[0].value + at[1].value,
+            gradient: self.layout.gradient(&at),
+            information: self.layout.information(&at),
+            phi,
+        }
+    }
+
+    /// Climbs from `start`, to which the free parameters are (very weakly) held.
+    pub(super) fn climb(&self, start: Vec<f64>, n_candidates: usize, options: &JointOptions) -> Climb {
+        let n = self.layout.len();
+        let blocks = &self.layout.blocks;
+        let center: Vec<f64> = (0..n).map(|j| if blocks[j].is_none() { start[j] } else { 0.0 }).collect();
+        let mut penalties: Vec<f64> =
+            blocks.iter().map(|b| if b.is_none() { options.free_precision } else { options.first_penalty }).collect();
+        let zero_counts: [f64; BLOCKS] =
+            std::array::from_fn(|b| if b < BLOCKS / 2 { options.zero_count } else { n_candidates as f64 });
+        let mut prior = Prior::new(n, zero_counts, &penalties);
+        let damping = options.first_damping;
+        let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };
+        let mut iterations = 0;
+        for iteration in 0..options.iterations {
+            iterations += 1;
+            let (longest, information) = climber.step(&penalties, options);
+            // The update uses the information of the point that the step left, as the step did.
+            let information = information.as_ref().unwrap_or(&climber.here.information);
+            if iteration >= options.first_update
+                && let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n)
+            {
+                prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
+            }
+            if iteration > options.first_stop && longest < options.step_tolerance {
+                break;
+            }
+        }
+        for _ in 0..options.final_steps {
+            iterations += 1;
+            if climber.step(&penalties, options).0 < options.step_tolerance {
+                break;
+            }
+        }
+        let gradient = climber.gradient(&penalties);
+        let Climber { here, path, .. } = climber;
+        let gradient_norm = Cholesky::new(with_diagonal(&here.information, n, |j| penalties[j]), n)
+            .map(|c| c.solve(&gradient).iter().zip(&gradient).map(|(x, g)| x * g).sum::<f64>())
+            .filter(|square| *square >= 0.0)
+            .map_or(f64::INFINITY, libm::sqrt);
+        let Point { phi, value, information, .. } = here;
+        Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
+    }
+}
+
+/// A point on its way up.
+struct Climber<'p, 'a> {
+    problem: &'p Problem<'a>,
+    /// What each parameter is held to.
+    center: Vec<f64>,
+    here: Point,
+    damping: f64,
+    path: Vec<[f64; 2]>,
+}
+
+impl Climber<'_, '_> {
+    fn gradient(&self, penalties: &[f64]) -> Vec<f64> {
+        let Point { phi, gradient, .. } = &self.here;
+        (0..phi.len()).map(|j| gradient[j] - penalties[j] * (phi[j] - self.center[j])).collect()
+    }
+
+    fn objective(&self, point: &Point, penalties: &[f64]) -> f64 {
+        let square = |j: usize| (point.phi[j] - self.center[j]) * (point.phi[j] - self.center[j]);
+        point.value - (0..penalties.len()).map(|j| 0.5 * penalties[j] * square(j)).sum::<f64>()
+    }
+
+    /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no try
+    /// was better than staying.
+    fn step(&mut self, penalties: &[f64], options: &JointOptions) -> (f64, Option<Vec<f64>>) {
+        let n = penalties.len();
+        let objective = self.objective(&self.here, penalties);
+        let gradient = self.gradient(penalties);
+        for _ in 0..options.tries {
+            let information = &self.here.information;
+            let damped = with_diagonal(information, n, |j| {
+                penalties[j] + self.damping * (information[j * n + j] + penalties[j]).max(1e-3)
+            });
+            if let Some(cholesky) = Cholesky::new(damped, n) {
+                let mut step = cholesky.solve(&gradient);
+                let mut longest = step.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
+                if longest > options.longest_step {
+                    step.iter_mut().for_each(|s| *s *= options.longest_step / longest);
+                    longest = options.longest_step;
+                }
+                let trial = self.problem.at(self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect());
+                let value = self.objective(&trial, penalties);
+                if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
+                    self.path.push([objective, value]);
+                    self.damping = (0.1 * self.damping).max(1e-9);
+                    let left = std::mem::replace(&mut self.here, trial);
+                    return (longest, Some(left.information));
+                }
+            }
+            self.damping = (10.0 * self.damping).min(1e4);
+        }
+        (0.0, None)
+    }
+}
+
+/// A row-major matrix with something added to its diagonal.
+fn with_diagonal(matrix: &[f64], n: usize, added: impl Fn(usize) -> f64) -> Vec<f64> {
+    let mut out = matrix.to_vec();
+    (0..n).for_each(|j| out[j * n + j] += added(j));
+    out
+}
+
+/// Relative rounding error of a value: a sum of thousands of terms.
+const VALUE_ROUNDING: f64 = 1e-13;

@@ -1,0 +1,296 @@
+//! The distribution of the uncured's event time: its likelihood, its mean and its share before a time.
+
+use std::f64::consts::PI;
+use std::fmt;
+
+use crate::cure::{Latency, LogLogistic, LogNormalLatency, Seen, UnitTerms, Weibull, truncated_mean, unit_terms};
+use crate::numeric::log1pexp;
+
+/// Family of the event time of the uncured, truncated at the horizon: `ln T = location + σ ε`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Family {
+    /// `ε` standard normal: the paper's.
+    #[default]
+    LogNormal,
+    /// `ε` the logarithm of a standard exponential.
+    Weibull,
+    /// `ε` standard logistic.
+    LogLogistic,
+}
+
+impl Family {
+    /// Every family, in the order in which ties of a comparison are decided.
+    pub const ALL: [Family; 3] = [Family::LogNormal, Family::Weibull, Family::LogLogistic];
+
+    /// Its name in options and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::LogNormal => "log-normal",
+            Family::Weibull => "Weibull",
+            Family::LogLogistic => "log-logistic",
+        }
+    }
+
+    /// One unit's log-likelihood and derivatives, `u` its log time.
+    pub(super) fn unit(self, u_horizon: f64, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
+        match self {
+            Family::LogNormal => unit_terms(&LogNormalLatency { u_horizon }, seen, u, a, m, t),
+            Family::Weibull => unit_terms(&Weibull { u_horizon }, seen, u, a, m, t),
+            Family::LogLogistic => unit_terms(&LogLogistic { u_horizon }, seen, u, a, m, t),
+        }
+    }
+
+    /// `ln {1 - F(u)/F(u_H)}`.
+    fn log_survival(self, u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
+        match self {
+            Family::LogNormal => LogNormalLatency { u_horizon }.log_survival(u, m, t).value,
+            Family::Weibull => Weibull { u_horizon }.log_survival(u, m, t).value,
+            Family::LogLogistic => LogLogistic { u_horizon }.log_survival(u, m, t).value,
+        }
+    }
+
+    /// `F(u)/F(u_H)`, in `[0, 1]`.
+    pub(super) fn event_share(self, u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
+        if u >= u_horizon {
+            return 1.0;
+        }
+        let share = -libm::expm1(self.log_survival(u_horizon, u, m, t));
+        if share.is_finite() { share.clamp(0.0, 1.0) } else { f64::from(u > m) }
+    }
+
+    /// `E[T | T < H]`; never above the horizon. Where the arithmetic leaves the range of numbers it is the limit: zero for
+    /// a location far below the horizon, the horizon for one far above it.
+    pub(super) fn mean(self, u_horizon: f64, m: f64, t: f64) -> f64 {
+        let mean = match self {
+            Family::LogNormal => truncated_mean(u_horizon, m, t),
+            Family::Weibull => weibull_mean(u_horizon, m, libm::exp(t)),
+            Family::LogLogistic => log_logistic_mean(u_horizon, m, libm::exp(t)),
+        };
+        let horizon = libm::exp(u_horizon);
+        match mean {
+            mean if mean.is_nan() => {
+                if m < u_horizon {
+                    0.0
+                } else {
+                    horizon
+                }
+            }
+            mean => mean.clamp(0.0, horizon),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `exp(m) γ(1+s, w)/(1 - exp(-w))`, `w = exp(h)`, `h = (u_H - m)/s`, `γ` the lower incomplete gamma function.
+///
+/// For `w < 2 + s` by the series `γ(a, w) = w^a e^{-w} Σ_k w^k / (a (a+1) … (a+k))`, where, since `exp(m) = H w^{-s}`, the mean
+/// is `H w/(e^w - 1) Σ …`: no overflow however small `w`. Above by `γ = Γ - Γ(a, w)` and Lentz's continued fraction.
+/// Relative error below 1e-12 (tested against quadrature).
+fn weibull_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
+    let a = 1.0 + s;
+    let full = || libm::exp(m + libm::lgamma(a));
+    let h = (u_horizon - m) / s;
+    if h > 7.0 {
+        // w > 1,096: what lies beyond the horizon is below e^-1000.
+        return full();
+    }
+    let w = libm::exp(h);
+    if w < a + 1.0 {
+        let (mut term, mut sum, mut k) = (1.0 / a, 1.0 / a, a);
+        while term > 1e-17 * sum {
+            k += 1.0;
+            term *= w / k;
+            sum += term;
+        }
+        let factor = if w > 0.0 { w / libm::expm1(w) } else { 1.0 };
+        return libm::exp(u_horizon) * factor * sum;
+    }
+    // Γ(a, w) = e^{-w} w^a / (w + 1 - a - 1(1-a)/(w + 3 - a - …)).
+    let tiny = 1e-300;
+    let mut b = w + 1.0 - a;
+    let mut c = 1.0 / tiny;
+    let mut d = 1.0 / b;
+    let mut fraction = d;
+    for k in 1..200 {
+        let k = f64::from(k);
+        let an = -k * (k - a);
+        b += 2.0;
+        d = 1.0 / guard(an * d + b, tiny);
+        c = guard(b + an / c, tiny);
+        fraction *= d * c;
+        if (d * c - 1.0).abs() < 1e-16 {
+            break;
+        }
+    }
+    // w^a e^{-w} in units of exp(m): H/exp(m) = w^s.
+    let upper = libm::exp(u_horizon - w) * w * fraction;
+    (full() - upper) / -libm::expm1(-w)
+}
+
+fn guard(x: f64, tiny: f64) -> f64 {
+    if x.abs() < tiny { tiny } else { x }
+}
+
+/// Spread from which the two parts of the log-logistic mean would cancel: the untruncated mean is infinite from one on.
+const LARGEST_CLOSED_SPREAD: f64 = 0.9;
+
+/// `exp(m)/x ∫₀ˣ {v/(1-v)}^s dv`, `x = expit(h)`, `h = (u_H - m)/s`.
+///
+/// - `h ≤ 0`: `H (1-x)/(1+s) Σ_k x^k 2·3…(k+1)/((2+s)…(1+s+k))` (Gauss's series after Euler's transformation; `exp(m) = H {(1-x)/x}^s`).
+/// - `h > 0`, `s ≤ 0.9`: the whole integral is `πs/sin πs`; what lies above `x` is, with `y = 1 - x = expit(-h) ≤ 1/2`,
+///   `∫₀^y v^{-s} (1-v)^s dv = Σ_k binomial(s, k) (-1)^k y^{k+1-s}/(k+1-s)`.
+/// - else `H/x ∫ e^{-s w} f(h - w) dw` by Gauss–Legendre panels, `f` the logistic density.
+///
+/// Relative error below 1e-12 in the first two, 1e-9 in the third (tested against each other and against quadrature).
+fn log_logistic_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
+    let h = (u_horizon - m) / s;
+    if h <= 0.0 {
+        let e = libm::exp(h);
+        let (x, rest) = (e / (1.0 + e), 1.0 / (1.0 + e));
+        let (mut term, mut sum, mut k) = (1.0, 1.0, 0.0);
+        while term > 1e-17 * sum {
+            k += 1.0;
+            term *= x * (k + 1.0) / (1.0 + s + k);
+            sum += term;
+        }
+        return libm::exp(u_horizon) * rest * sum / (1.0 + s);
+    }
+    if s <= LARGEST_CLOSED_SPREAD {
+        let whole = if s > 1e-9 { PI * s / libm::sin(PI * s) } else { 1.0 };
+        let above = if h > 700.0 {
+            0.0
+        } else {
+            let y = libm::exp(-log1pexp(h));
+            let (mut coefficient, mut sum, mut k) = (1.0, 1.0 / (1.0 - s), 0.0);
+            loop {
+                coefficient *= (k - s) / (k + 1.0) * y;
+                k += 1.0;
+                let term = coefficient / (k + 1.0 - s);
+                sum += term;
+                if term.abs() <= 1e-17 * sum.abs() {
+                    break;
+                }
+            }
+            sum * libm::exp((s - 1.0) * log1pexp(h))
+        };
+        return libm::exp(m) * (whole - above) * (1.0 + libm::exp(-h));
+    }
+    // w = h - z from zero to where e^{-(1+s)w} (beyond the centre) has vanished.
+    let reach = h + 40.0 / (1.0 + s);
+    let reach = reach.min(40.0 / s);
+    let panels = libm::ceil(reach / PANEL).max(1.0);
+    let width = reach / panels;
+    let mut sum = 0.0;
+    for k in 0..panels as usize {
+        for (node, weight) in GAUSS_8 {
+            for sign in [-1.0, 1.0] {
+                let w = width * (k as f64 + 0.5 + 0.5 * sign * node);
+                let e = libm::exp(-(h - w).abs());
+                sum += 0.5 * width * weight * libm::exp(-s * w) * e / ((1.0 + e) * (1.0 + e));
+            }
+        }
+    }
+    libm::exp(u_horizon) * sum * (1.0 + libm::exp(-h))
+}
+
+/// Longest panel of the quadrature: the logistic density has poles at distance π.
+const PANEL: f64 = 2.0;
+/// Positive nodes and weights of the eight-point Gauss–Legendre rule on [-1, 1] (Abramowitz and Stegun, table 25.4).
+#[rustfmt::skip]
+const GAUSS_8: [(f64, f64); 4] = [
+    (0.183_434_642_495_649_8, 0.362_683_783_378_362),
+    (0.525_532_409_916_329, 0.313_706_645_877_887_3),
+    (0.796_666_477_413_626_7, 0.222_381_034_453_374_48),
+    (0.960_289_856_497_536_3, 0.101_228_536_290_376_26),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `E[T | T < H] = ∫₀ᴴ {1 - F(t)/F(H)} dt` by the mid-point rule in `t = H v³`, Richardson's extrapolation.
+    fn by_quadrature(family: Family, u_horizon: f64, m: f64, t: f64) -> f64 {
+        let horizon = u_horizon.exp();
+        let rule = |n: usize| {
+            (0..n)
+                .map(|k| {
+                    let v = (k as f64 + 0.5) / n as f64;
+                    let time = horizon * v * v * v;
+                    (1.0 - family.event_share(u_horizon, time.ln(), m, t)) * 3.0 * horizon * v * v / n as f64
+                })
+                .sum::<f64>()
+        };
+        (4.0 * rule(40_000) - rule(20_000)) / 3.0
+    }
+
+    #[test]
+    fn means_agree_with_quadrature() {
+        let u_horizon = 800f64.ln();
+        for family in Family::ALL {
+            for t in [-2.0, -1.0, -0.3, -0.12, -0.1, 0.0, 0.4, 1.0] {
+                for m in [-3.0, 1.0, 3.5, 4.5, 6.0, 6.6, 6.7, 7.5, 12.0, 40.0] {
+                    let (found, expected) = (family.mean(u_horizon, m, t), by_quadrature(family, u_horizon, m, t));
+                    assert!(
+                        (found - expected).abs() <= 2e-7 * expected,
+                        "{family} m = {m} t = {t}: {found} against {expected}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn means_are_continuous_where_the_formula_changes() {
+        let u_horizon = 800f64.ln();
+        for s in [0.05f64, 0.3, 0.8, 0.9, 1.0, 1.7] {
+            for (family, h) in [
+                (Family::Weibull, (2.0 + s).ln()),
+                (Family::Weibull, 7.0),
+                (Family::LogLogistic, 0.0),
+                (Family::LogLogistic, 9.0),
+            ] {
+                let at = |h: f64| family.mean(u_horizon, u_horizon - s * h, s.ln());
+                let (below, above) = (at(h - 1e-11), at(h + 1e-11));
+                assert!((below - above).abs() < 1e-9 * above, "{family} s = {s} h = {h}: {below} {above}");
+            }
+        }
+        for h in [0.5, 3.0, 12.0] {
+            let at = |s: f64| Family::LogLogistic.mean(u_horizon, u_horizon - 0.9 * h, s.ln());
+            let (below, above) = (at(0.9 - 1e-12), at(0.9 + 1e-12));
+            assert!((below - above).abs() < 1e-8 * above, "h = {h}: {below} {above}");
+        }
+    }
+
+    #[test]
+    fn means_stay_within_the_horizon() {
+        for family in Family::ALL {
+            for u_horizon in [-5.0, 0.0, 7.0] {
+                for m in [-1e6, -800.0, -30.0, 0.0, 30.0, 800.0, 1e6] {
+                    for t in [-12.0, -3.0, 0.0, 3.0, 7.0] {
+                        let mean = family.mean(u_horizon, m, t);
+                        assert!((0.0..=u_horizon.exp()).contains(&mean), "{family} {u_horizon} {m} {t}: {mean}");
+                        for u in [u_horizon - 100.0, u_horizon - 1.0, u_horizon] {
+                            let share = family.event_share(u_horizon, u, m, t);
+                            assert!((0.0..=1.0).contains(&share), "{family} {u_horizon} {m} {t} {u}: {share}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_horizon_means_are_those_of_the_family() {
+        let (m, s) = (1.3f64, 0.4f64);
+        let at = |family: Family| family.mean(f64::INFINITY, m, s.ln());
+        assert!((at(Family::LogNormal) - (m + s * s / 2.0).exp()).abs() < 1e-12);
+        assert!((at(Family::Weibull) - m.exp() * libm::tgamma(1.0 + s)).abs() < 1e-12);
+        assert!((at(Family::LogLogistic) - m.exp() * PI * s / (PI * s).sin()).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,195 @@
+//! The log-likelihood of both arms and its derivatives, for designs that share columns between the parts.
+//!
+//! Columns of a design stand as `[cure only | both | time only]`, so that the columns of either part are contiguous and
+//! `X'WX` is one matrix product of two views. Single thread; chunks of fixed length, so that the bits depend on the data only.
+
+use super::family::Family;
+use super::matrix::{dot, product};
+use crate::cure::{Latency, LogLogistic, LogNormalLatency, Seen, Weibull, unit_terms};
+
+/// Units of a chunk: its design and weights stay in the second-level cache.
+const CHUNK: usize = 256;
+
+/// Which columns of a design belong to which part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Widths {
+    /// Columns of the whole design.
+    pub(super) all: usize,
+    /// The first so many are the cure part's.
+    pub(super) cure: usize,
+    /// The last so many are the time part's.
+    pub(super) time: usize,
+}
+
+impl Widths {
+    /// Parameters of an arm: cure, time, `ln σ`.
+    pub(super) fn parameters(self) -> usize {
+        self.cure + self.time + 1
+    }
+}
+
+/// The outcomes of one arm's units, in the order events, censored, horizon.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcomes {
+    /// Rows of the caller's data.
+    pub(super) rows: Vec<usize>,
+    /// Log times.
+    pub(super) u: Vec<f64>,
+    pub(super) n_events: usize,
+    pub(super) n_censored: usize,
+}
+
+impl Outcomes {
+    pub(super) fn seen(&self, i: usize) -> Seen {
+        if i < self.n_events {
+            Seen::Event
+        } else if i < self.n_events + self.n_censored {
+            Seen::Censored
+        } else {
+            Seen::Horizon
+        }
+    }
+
+    /// Chunks of one kind each.
+    pub(super) fn chunks(&self) -> Vec<(Seen, usize, usize)> {
+        let mut chunks = Vec::new();
+        let ends = [self.n_events, self.n_events + self.n_censored, self.u.len()];
+        let mut start = 0;
+        for (kind, end) in [Seen::Event, Seen::Censored, Seen::Horizon].into_iter().zip(ends) {
+            while start < end {
+                let stop = (start + CHUNK).min(end);
+                chunks.push((kind, start, stop));
+                start = stop;
+            }
+        }
+        chunks
+    }
+}
+
+/// Value, gradient and information (negative Hessian, row-major) of an arm's log-likelihood in `(cure, time, ln σ)`.
+#[derive(Clone, Debug)]
+pub(super) struct Evaluation {
+    pub(super) value: f64,
+    pub(super) gradient: Vec<f64>,
+    pub(super) information: Vec<f64>,
+}
+
+/// Log-likelihood of one arm at `theta`; `design` is row-major in the order of the outcomes.
+pub(super) fn evaluate(
+    family: Family,
+    u_horizon: f64,
+    outcomes: &Outcomes,
+    design: &[f64],
+    widths: Widths,
+    theta: &[f64],
+) -> Evaluation {
+    match family {
+        Family::LogNormal => sum(&LogNormalLatency { u_horizon }, outcomes, design, widths, theta),
+        Family::Weibull => sum(&Weibull { u_horizon }, outcomes, design, widths, theta),
+        Family::LogLogistic => sum(&LogLogistic { u_horizon }, outcomes, design, widths, theta),
+    }
+}
+
+fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Widths, theta: &[f64]) -> Evaluation {
+    let Widths { all, cure, time } = widths;
+    let shift = all - time;
+    let (b, l, t) = (&theta[..cure], &theta[cure..cure + time], theta[cure + time]);
+    // X_c' [g_a, w_aa X_c, w_at, w_am X_t] and X_t' [g_m, w_mt, w_mm X_t]: every sum over units is in these two products.
+    let (wide, narrow) = (cure + time + 2, time + 2);
+    let mut cure_sums = vec![0.0; cure * wide];
+    let mut time_sums = vec![0.0; time * narrow];
+    let mut cure_rows = vec![0.0; CHUNK * wide];
+    let mut time_rows = vec![0.0; CHUNK * narrow];
+    let (mut value, mut g_t, mut h_tt) = (0.0, 0.0, 0.0);
+    for (seen, start, end) in outcomes.chunks() {
+        let rows = &design[start * all..end * all];
+        for (i, z) in rows.chunks_exact(all).enumerate() {
+            let (x_c, x_t) = (&z[..cure], &z[shift..]);
+            let a = dot(x_c, b);
+            let m = if seen == Seen::Horizon { 0.0 } else { dot(x_t, l) };
+            let unit = unit_terms(latency, seen, outcomes.u[start + i], a, m, t);
+            value += unit.value;
+            let row = &mut cure_rows[i * wide..(i + 1) * wide];
+            row[0] = unit.a;
+            scale(&mut row[1..1 + cure], unit.aa, x_c);
+            if seen == Seen::Horizon {
+                continue;
+            }
+            g_t += unit.t;
+            h_tt += unit.tt;
+            if seen == Seen::Censored {
+                row[1 + cure] = unit.at;
+                scale(&mut row[2 + cure..], unit.am, x_t);
+            }
+            let row = &mut time_rows[i * narrow..(i + 1) * narrow];
+            row[0] = unit.m;
+            row[1] = unit.mt;
+            scale(&mut row[2..], unit.mm, x_t);
+        }
+        let n = end - start;
+        let used = if seen == Seen::Censored { wide } else { 1 + cure };
+        product((cure, n, used), 1.0, rows, (1, all), &cure_rows, (wide, 1), &mut cure_sums, wide);
+        if seen != Seen::Horizon {
+            product((time, n, narrow), 1.0, &rows[shift..], (1, all), &time_rows, (narrow, 1), &mut time_sums, narrow);
+        }
+    }
+    let size = widths.parameters();
+    let mut gradient = vec![0.0; size];
+    let mut information = vec![0.0; size * size];
+    for i in 0..cure {
+        let row = &cure_sums[i * wide..(i + 1) * wide];
+        gradient[i] = row[0];
+        for j in 0..cure {
+            information[i * size + j] = -row[1 + j];
+        }
+        for j in 0..time {
+            information[i * size + cure + j] = -row[2 + cure + j];
+            information[(cure + j) * size + i] = -row[2 + cure + j];
+        }
+        information[i * size + size - 1] = -row[1 + cure];
+        information[(size - 1) * size + i] = -row[1 + cure];
+    }
+    for i in 0..time {
+        let row = &time_sums[i * narrow..(i + 1) * narrow];
+        gradient[cure + i] = row[0];
+        for j in 0..time {
+            information[(cure + i) * size + cure + j] = -row[2 + j];
+        }
+        information[(cure + i) * size + size - 1] = -row[1];
+        information[(size - 1) * size + cure + i] = -row[1];
+    }
+    gradient[size - 1] = g_t;
+    information[size * size - 1] = -h_tt;
+    Evaluation { value, gradient, information }
+}
+
+/// Derivatives of each unit's log-likelihood in its cure logit and its location.
+pub(super) fn unit_gradients(
+    family: Family,
+    u_horizon: f64,
+    outcomes: &Outcomes,
+    design: &[f64],
+    widths: Widths,
+    theta: &[f64],
+) -> Vec<[f64; 2]> {
+    let Widths { all, cure, time } = widths;
+    let (b, l, t) = (&theta[..cure], &theta[cure..cure + time], theta[cure + time]);
+    (0..outcomes.u.len())
+        .map(|i| {
+            let z = &design[i * all..(i + 1) * all];
+            let unit = family.unit(
+                u_horizon,
+                outcomes.seen(i),
+                outcomes.u[i],
+                dot(&z[..cure], b),
+                dot(&z[all - time..], l),
+                t,
+            );
+            [unit.a, unit.m]
+        })
+        .collect()
+}
+
+fn scale(to: &mut [f64], w: f64, x: &[f64]) {
+    to.iter_mut().zip(x).for_each(|(to, x)| *to = w * x);
+}

@@ -1,0 +1,863 @@
+//! Mixture cure model of both arms at once, shrunk towards what the arms have in common.
+//!
+//! What is estimated, for a unit with covariates `x` under each arm `z` and a horizon `H`: `P(T ≥ H | x, z)` and
+//! `E[T | T < H, x, z]`, by a mixture cure model whose slopes are `θ_z = common + own_z`. Slopes are shrunk by an empirical-Bayes mixture
+//! prior with a point mass at zero, one for each of twelve blocks, so that without evidence for a difference between the arms there is none
+//! in the model. Squares, steps, hinges and products of covariates enter where a score test asks for them.
+//!
+//! [`fit`] sees training units only. Derivations and the reason of every constant: docs/methods-joint.md.
+//!
+//! Absent on purpose: folds, groups, effects, choice of the family. They belong to the caller.
+
+mod climb;
+mod family;
+mod likelihood;
+mod matrix;
+mod prior;
+mod screen;
+mod terms;
+
+use std::fmt;
+
+use rayon::prelude::*;
+
+use climb::{Climb, Layout, Problem, Role};
+pub use family::Family;
+use likelihood::{Outcomes, Widths};
+use matrix::{Cholesky, dot};
+use prior::block;
+pub use terms::{Shape, Term, Terms};
+
+pub use crate::cure::FitError;
+use crate::cure::Seen;
+use crate::numeric::expit;
+
+/// Training units of both arms.
+#[derive(Clone, Copy, Debug)]
+pub struct TwoArms<'a> {
+    /// `Y = min(T, C, H)` of each unit. A time at or above the horizon means that it was reached without event.
+    pub time: &'a [f64],
+    /// Whether the event was seen, at a time before the horizon.
+    pub event: &'a [bool],
+    /// Whether the unit was treated.
+    pub treated: &'a [bool],
+    /// Covariates, row-major, standardised over the cohort.
+    pub covariates: &'a [f64],
+    /// Number of covariates; may be zero.
+    pub n_covariates: usize,
+    /// The horizon `H`; `f64::INFINITY` gives the usual mixture cure model, without truncation.
+    pub horizon: f64,
+}
+
+/// Family, search and every constant of the fit, each with its reason.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointOptions {
+    /// Family of the event times.
+    pub family: Family,
+    /// Newton steps, each followed by an update of the prior. 14: 30 give the same accuracy in simulation.
+    pub iterations: usize,
+    /// Newton steps after the last update, under its penalties: the model is then at the optimum that its certificate speaks of.
+    pub final_steps: usize,
+    /// Most rounds of the search for non-linear terms; zero for straight lines only.
+    pub rounds: usize,
+    /// Score statistic from which a term enters. 4.0: about Bonferroni's 5 % for three tests of each of 280 candidates.
+    pub entry: f64,
+    /// Most terms that enter a part in one round. 6: strong terms change the scores of the others.
+    pub most_terms: usize,
+    /// Pseudo-count of the prior's point mass at zero in linear blocks. 3; one and ten give nearly the same.
+    /// Non-linear blocks have one for each candidate: it pays for the search.
+    pub zero_count: f64,
+    /// Penalty of every slope until the prior is first updated. 20: about what twenty units know of a slope.
+    pub first_penalty: f64,
+    /// Precision of intercepts and `ln σ` around their starts. 1e-4: nothing, except where the data say nothing.
+    pub free_precision: f64,
+    /// Steps before the first update of the prior. 3: slopes must have left zero.
+    pub first_update: usize,
+    /// After this step (counted from zero) a short step ends the climb.
+    pub first_stop: usize,
+    /// What a short step is, in the largest parameter.
+    pub step_tolerance: f64,
+    /// First damping, relative to the diagonal of the information; a tenth of it after a step that succeeds, ten times after one that fails.
+    pub first_damping: f64,
+    /// Most tries of a step.
+    pub tries: usize,
+    /// Longest change of one parameter in one step. 3: far beyond any quadratic model's reach, so it only stops nonsense.
+    pub longest_step: f64,
+    /// With more covariates than this each part keeps so many, by score in the model without covariates. 60: dense
+    /// Newton steps on six parameters a covariate stay fast. Not studied.
+    pub most_covariates: usize,
+    /// With more than 30 covariates candidate terms are made of so many, by the same score. 20 give at most 370.
+    pub most_curved: usize,
+}
+
+impl Default for JointOptions {
+    fn default() -> JointOptions {
+        JointOptions {
+            family: Family::LogNormal,
+            iterations: 14,
+            final_steps: 2,
+            rounds: 3,
+            entry: 4.0,
+            most_terms: 6,
+            zero_count: 3.0,
+            first_penalty: 20.0,
+            free_precision: 1e-4,
+            first_update: 3,
+            first_stop: 10,
+            step_tolerance: 1e-5,
+            first_damping: 1e-3,
+            tries: 8,
+            longest_step: 3.0,
+            most_covariates: 60,
+            most_curved: 20,
+        }
+    }
+}
+
+/// A part of the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The logit of the probability of cure.
+    Cure,
+    /// The location of the log event time.
+    Time,
+}
+
+impl Part {
+    /// Zero for cure, one for time: the index of `JointModel::importance` and `JointModel::shrinkage`.
+    pub fn index(self) -> usize {
+        match self {
+            Part::Cure => 0,
+            Part::Time => 1,
+        }
+    }
+}
+
+/// What the model says of a unit under one arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Logit of the probability of cure.
+    pub cure_logit: f64,
+    /// `P(T ≥ H | x)`.
+    pub cure_probability: f64,
+    /// `E[T | T < H, x]`.
+    pub mean_event_time: f64,
+    /// Location of the log event time.
+    pub location: f64,
+    /// `ln σ`.
+    pub log_sigma: f64,
+}
+
+/// A non-linear term of the model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// The part that it entered.
+    pub part: Part,
+    /// What it is.
+    pub shape: Shape,
+    /// The round in which it entered, from one.
+    pub round: usize,
+    /// Its score statistic then.
+    pub statistic: f64,
+    /// Its coefficient in each arm, for a column of unit standard deviation.
+    pub coefficients: [f64; 2],
+}
+
+impl fmt::Display for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shape.label(&|j| format!("x{}", j + 1), &|_, x| x))
+    }
+}
+
+/// How much of the slopes the prior keeps, for one part; linear blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shrinkage {
+    /// Mean share that is kept of the slopes' deviations from the common ones, over both arms: near zero where
+    /// the data show no heterogeneity of the effect.
+    pub own_kept: f64,
+    /// Mean share that is kept of the common slopes.
+    pub common_kept: f64,
+    /// Prior probability that a slope's deviation is zero, in each arm.
+    pub own_zero: [f64; 2],
+    /// Prior probability that a common slope is zero.
+    pub common_zero: f64,
+}
+
+/// Something about the fit that its reader must know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Flag {
+    /// No unit of the arm had an event: its event times are those of the other arm.
+    NoEvent {
+        /// Zero for control, one for treated.
+        arm: usize,
+    },
+    /// Every unit of the arm had its event before the horizon: its probability of cure is only known to be small.
+    NoneCured {
+        /// Zero for control, one for treated.
+        arm: usize,
+    },
+    /// No unit of the arm was followed event-free to a finite horizon: cure is told from late events by the family's shape alone.
+    NoneReachedHorizon {
+        /// Zero for control, one for treated.
+        arm: usize,
+    },
+    /// Events at time zero or below were moved to half the smallest positive event time.
+    EventAtZero {
+        /// How many.
+        n_units: usize,
+    },
+    /// There were too many covariates for one fit; so many were left out of a part, by score.
+    CovariatesLeftOut {
+        /// How many, in the part that lost more.
+        n_covariates: usize,
+    },
+    /// The information matrix is not positive definite where the climb ended.
+    NotPositiveDefinite,
+    /// The climb ended more than a tenth of a standard error from its optimum.
+    NotConverged,
+}
+
+impl fmt::Display for Flag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |arm: usize| if arm == 0 { "control" } else { "treated" };
+        match *self {
+            Flag::NoEvent { arm } => {
+                write!(f, "no {} unit had an event, so the event times of that arm are the other arm's", name(arm))
+            }
+            Flag::NoneCured { arm } => write!(
+                f,
+                "every {} unit had the event before the horizon, so its probability of cure is only known to be small",
+                name(arm)
+            ),
+            Flag::NoneReachedHorizon { arm } => write!(
+                f,
+                "no {} unit was followed event-free to the horizon, so cure is told from late events by the shape of the event times alone",
+                name(arm)
+            ),
+            Flag::EventAtZero { n_units } => {
+                write!(f, "{n_units} events at time zero or below were moved to half the smallest positive event time")
+            }
+            Flag::CovariatesLeftOut { n_covariates } => {
+                write!(f, "{n_covariates} covariates of small score were left out of a part of the model")
+            }
+            Flag::NotPositiveDefinite => f.write_str("the information matrix is not positive definite"),
+            Flag::NotConverged => f.write_str("the fit ended more than a tenth of a standard error from its optimum"),
+        }
+    }
+}
+
+/// Whether to believe the fit, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Certificate {
+    /// Newton steps of the last climb.
+    pub iterations: usize,
+    /// `√(g' A⁻¹ g)`, gradient and information of the penalised objective: the distance to its optimum in standard errors.
+    /// Infinite where `A` is not positive definite.
+    pub gradient_norm: f64,
+    /// Whether `A` is positive definite.
+    pub positive_definite: bool,
+    /// Objective before and after each step of the last climb, under the penalties of that step.
+    pub path: Vec<[f64; 2]>,
+    /// What the reader must know. Empty for an ordinary fit.
+    pub flags: Vec<Flag>,
+}
+
+impl Certificate {
+    /// Positive definite, and at most a tenth of a standard error from the optimum.
+    pub fn converged(&self) -> bool {
+        self.positive_definite && self.gradient_norm <= CONVERGED
+    }
+}
+
+/// Distance to the optimum, in standard errors and over all parameters together, of a fit that is called converged.
+const CONVERGED: f64 = 0.1;
+
+/// A column of the design.
+#[derive(Clone, Debug, PartialEq)]
+enum Column {
+    Intercept,
+    Linear(usize),
+    Term(Term),
+}
+
+impl Column {
+    fn value(&self, x: &[f64]) -> f64 {
+        match self {
+            Column::Intercept => 1.0,
+            Column::Linear(j) => x[*j],
+            Column::Term(term) => term.value(x),
+        }
+    }
+
+    fn role(&self) -> Role {
+        match self {
+            Column::Intercept => Role::Intercept,
+            Column::Linear(_) => Role::Linear,
+            Column::Term(_) => Role::NonLinear,
+        }
+    }
+}
+
+/// A fitted model of both arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointModel {
+    /// Family of the event times.
+    pub family: Family,
+    /// Number of covariates.
+    pub n_covariates: usize,
+    /// Horizon of the model.
+    pub horizon: f64,
+    /// `importance[part][arm][covariate]`: sum of the squared coefficients of all terms (columns of unit standard deviation)
+    /// that involve the covariate.
+    pub importance: [[Vec<f64>; 2]; 2],
+    /// Non-linear terms, in the order in which they entered.
+    pub terms: Vec<Admitted>,
+    /// Candidates among which they were found.
+    pub n_candidates: usize,
+    /// Shrinkage of the cure part and of the time part.
+    pub shrinkage: [Shrinkage; 2],
+    /// Log-likelihood of the training units, without penalty: the sum of [`JointModel::log_likelihood`].
+    pub log_likelihood: f64,
+    /// Whether to believe all this.
+    pub certificate: Certificate,
+    columns: Vec<Column>,
+    layout: Layout,
+    /// Parameters of the arms.
+    theta: [Vec<f64>; 2],
+    information: Vec<f64>,
+    prior: prior::Prior,
+    /// Log of half the smallest positive event time: where events at time zero are put.
+    u_zero: f64,
+}
+
+impl JointModel {
+    /// Under control and under treatment.
+    ///
+    /// # Panics
+    /// If `x` does not hold one number for each covariate.
+    pub fn predict(&self, x: &[f64]) -> [Prediction; 2] {
+        assert_eq!(x.len(), self.n_covariates, "one number for each covariate");
+        let mut row = Vec::with_capacity(self.columns.len());
+        self.predict_with(x, &mut row)
+    }
+
+    /// For every row of row-major covariates (none where there are no covariates: ask [`JointModel::predict`] once); the same bits as [`JointModel::predict`], on any number of threads.
+    ///
+    /// # Panics
+    /// If the rows are not complete.
+    pub fn predict_all(&self, covariates: &[f64]) -> Vec<[Prediction; 2]> {
+        if self.n_covariates == 0 {
+            return Vec::new();
+        }
+        assert_eq!(covariates.len() % self.n_covariates, 0, "complete rows");
+        covariates
+            .par_chunks(self.n_covariates)
+            .with_min_len(256)
+            .map_init(|| Vec::with_capacity(self.columns.len()), |row, x| self.predict_with(x, row))
+            .collect()
+    }
+
+    fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> [Prediction; 2] {
+        row.clear();
+        row.extend(self.columns.iter().map(|column| column.value(x)));
+        let Widths { all, cure, time } = self.layout.widths;
+        let u_horizon = libm::log(self.horizon);
+        [0, 1].map(|z| {
+            let theta = &self.theta[z];
+            let cure_logit = dot(&row[..cure], &theta[..cure]);
+            let location = dot(&row[all - time..], &theta[cure..cure + time]);
+            let log_sigma = theta[cure + time];
+            Prediction {
+                cure_logit,
+                cure_probability: expit(cure_logit),
+                mean_event_time: self.family.mean(u_horizon, location, log_sigma),
+                location,
+                log_sigma,
+            }
+        })
+    }
+
+    /// Log-likelihood of a unit that was seen under `arm`, given its prediction under that arm: the score by which
+    /// families are compared out of fold.
+    pub fn log_likelihood(&self, _arm: usize, prediction: &Prediction, time: f64, event: bool) -> f64 {
+        let seen = see(time, event, self.horizon);
+        let u = self.log_time(time);
+        let Prediction { cure_logit, location, log_sigma, .. } = *prediction;
+        let u = if seen == Seen::Censored && time <= 0.0 { f64::NEG_INFINITY } else { u };
+        let u_horizon = libm::log(self.horizon);
+        // For events, the density of the time itself and not of its logarithm, so that values are those of any package.
+        let jacobian = if seen == Seen::Event { u } else { 0.0 };
+        self.family.unit(u_horizon, seen, u, cure_logit, location, log_sigma).value - jacobian
+    }
+
+    /// Share of the uncured whose event comes by `time`: `F(t)/F(H)`, in `[0, 1]`.
+    pub fn event_share(&self, prediction: &Prediction, time: f64) -> f64 {
+        if time <= 0.0 {
+            return 0.0;
+        }
+        let u_horizon = libm::log(self.horizon);
+        self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
+    }
+
+    fn log_time(&self, time: f64) -> f64 {
+        if time > 0.0 { libm::log(time) } else { self.u_zero }
+    }
+
+    /// Covariance of the arms' parameters when no slope is held more certain than `kappa` allows: see [`Certainty`].
+    /// One factorisation of the information matrix: make it once for many units.
+    pub fn certainty(&self, kappa: Option<f64>) -> Certainty<'_> {
+        let (n, size) = (self.layout.len(), self.layout.size());
+        let mut a = self.information.clone();
+        for j in 0..n {
+            let of_mixture = self.prior.certainty[j];
+            let added = match (kappa, self.layout.blocks[j]) {
+                (Some(kappa), Some(_)) => of_mixture.min(kappa / self.prior.cavity[j]),
+                _ => of_mixture,
+            };
+            a[j * n + j] += added;
+        }
+        let inverse = match Cholesky::new(a.clone(), n) {
+            Some(cholesky) => cholesky.inverse(),
+            None => inverse_with_floor(a, n),
+        };
+        // T A⁻¹ T'.
+        let at = |z: usize, k: usize, y: usize, l: usize| {
+            let mut sum = inverse[(z * size + k) * n + y * size + l];
+            let (c, d) = (self.layout.common[k], self.layout.common[l]);
+            if let Some(d) = d {
+                sum += inverse[(z * size + k) * n + 2 * size + d];
+            }
+            if let Some(c) = c {
+                sum += inverse[(2 * size + c) * n + y * size + l];
+                if let Some(d) = d {
+                    sum += inverse[(2 * size + c) * n + 2 * size + d];
+                }
+            }
+            sum
+        };
+        let both = 2 * size;
+        let covariance =
+            (0..both * both).map(|e| at(e / both / size, e / both % size, e % both / size, e % both % size)).collect();
+        Certainty { model: self, covariance }
+    }
+
+    /// [`Certainty::at`] for one unit.
+    pub fn covariance(&self, x: &[f64], kappa: Option<f64>) -> [[f64; 6]; 6] {
+        self.certainty(kappa).at(x)
+    }
+}
+
+/// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.
+///
+/// `J` is the information of the likelihood and `a_j = min{max(1/v_j - 1/s_j², 10⁻³), κ/s_j²}`, with `v_j` a slope's posterior variance under
+/// the mixture prior and `s_j²` what the data alone give it: the mixture's certainty, but no slope is held more certain than `κ`
+/// times what its data say, because weak effects that were not found are there all the same. `κ = None`: no such limit.
+/// Where the matrix is not positive definite its eigenvalues are raised to one.
+#[derive(Clone, Debug)]
+pub struct Certainty<'a> {
+    model: &'a JointModel,
+    covariance: Vec<f64>,
+}
+
+impl Certainty<'_> {
+    /// Covariance of `(cure logit, location, ln σ)` under control, then under treatment.
+    ///
+    /// # Panics
+    /// If `x` does not hold one number for each covariate.
+    pub fn at(&self, x: &[f64]) -> [[f64; 6]; 6] {
+        let model = self.model;
+        assert_eq!(x.len(), model.n_covariates, "one number for each covariate");
+        let row: Vec<f64> = model.columns.iter().map(|column| column.value(x)).collect();
+        let Widths { all, cure, time } = model.layout.widths;
+        let size = model.layout.size();
+        let both = 2 * size;
+        // Where each of the six reads the arm parameters, and with which weights.
+        let one = [1.0];
+        let views: [(usize, &[f64]); 6] = std::array::from_fn(|k| match k % 3 {
+            0 => (k / 3 * size, &row[..cure]),
+            1 => (k / 3 * size + cure, &row[all - time..]),
+            _ => (k / 3 * size + size - 1, &one[..]),
+        });
+        let mut out = [[0.0; 6]; 6];
+        for (i, (from, weights)) in views.iter().enumerate() {
+            for (j, (at, other)) in views.iter().enumerate().take(i + 1) {
+                let sum: f64 = weights
+                    .iter()
+                    .enumerate()
+                    .map(|(k, w)| w * dot(other, &self.covariance[(from + k) * both + at..][..other.len()]))
+                    .sum();
+                out[i][j] = sum;
+                out[j][i] = sum;
+            }
+        }
+        out
+    }
+}
+
+/// Inverse of a symmetric matrix whose eigenvalues are raised to at least one.
+fn inverse_with_floor(a: Vec<f64>, n: usize) -> Vec<f64> {
+    let a = nalgebra::DMatrix::from_vec(n, n, a);
+    let a = a.map(|x| if x.is_finite() { x } else { 0.0 });
+    let eigen = nalgebra::SymmetricEigen::new(a);
+    let scaled = nalgebra::DMatrix::from_fn(n, n, |i, k| eigen.eigenvectors[(i, k)] / eigen.eigenvalues[k].max(1.0));
+    (scaled * eigen.eigenvectors.transpose()).as_slice().to_vec()
+}
+
+fn see(time: f64, event: bool, horizon: f64) -> Seen {
+    match (time >= horizon, event) {
+        (true, _) => Seen::Horizon,
+        (false, true) => Seen::Event,
+        (false, false) => Seen::Censored,
+    }
+}
+
+/// Fits the model to training units of both arms.
+///
+/// Never panics on any input and never returns a number that is not finite: where the data say nothing the answer is a flagged fit
+/// that its penalties decide.
+///
+/// # Errors
+/// Only where there is nothing to fit: see [`FitError`]. One arm without events is fitted and flagged.
+pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<JointModel, FitError> {
+    check(data, terms, options)?;
+    let Training { outcomes, start, u_zero, mut flags } = Training::of(data)?;
+    let search = Search { data, outcomes: &outcomes, start, options, u_horizon: libm::log(data.horizon) };
+    let p = data.n_covariates;
+
+    // The columns of straight lines, and where there are many covariates, which of them.
+    let varying: Vec<usize> = (0..p).filter(|&j| varies(data.covariates, p, j)).collect();
+    let many = varying.len() > options.most_covariates || p > terms::ALL_PAIRS;
+    let scores = if many { search.scores_without_covariates(&varying) } else { Vec::new() };
+    let best = |part: Option<Part>, n: usize| -> Vec<usize> {
+        let of = |k: usize| part.map_or(scores[k][0].max(scores[k][1]), |part| scores[k][part.index()]);
+        let mut order: Vec<usize> = (0..varying.len()).collect();
+        order.sort_by(|&i, &j| of(j).total_cmp(&of(i)).then(i.cmp(&j)));
+        order.truncate(n);
+        order.sort_unstable();
+        order.into_iter().map(|k| varying[k]).collect()
+    };
+    let linear = [Part::Cure, Part::Time].map(|part| {
+        if varying.len() > options.most_covariates {
+            best(Some(part), options.most_covariates)
+        } else {
+            varying.clone()
+        }
+    });
+    if linear[0].len() < varying.len() {
+        flags.push(Flag::CovariatesLeftOut { n_covariates: varying.len() - linear[0].len() });
+    }
+    let own;
+    let terms = if p > terms::ALL_PAIRS && options.rounds > 0 {
+        own = Terms::of(data.covariates, p, best(None, options.most_curved));
+        &own
+    } else {
+        terms
+    };
+
+    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut round = 0;
+    let (columns, problem, climb) = loop {
+        let (columns, widths) = arrange(&linear, &chosen, terms);
+        let problem = search.problem(&columns, widths);
+        let climb = problem.climb(search.phi(&problem.layout, &columns), terms.len(), options);
+        if round == options.rounds || terms.is_empty() {
+            break (columns, problem, climb);
+        }
+        round += 1;
+        let entering = search.screen(&problem, &climb, terms, &chosen, round);
+        if entering.is_empty() {
+            break (columns, problem, climb);
+        }
+        chosen.extend(entering);
+    };
+    Ok(report(data, columns, problem, climb, chosen, terms, u_zero, flags))
+}
+
+/// A candidate that entered.
+#[derive(Clone, Copy, Debug)]
+struct Chosen {
+    part: Part,
+    candidate: usize,
+    round: usize,
+    statistic: f64,
+}
+
+fn check(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<(), FitError> {
+    let n = data.time.len();
+    if n == 0 {
+        return Err(FitError::NoUnits);
+    }
+    for (what, expected, found) in [
+        ("event", n, data.event.len()),
+        ("treated", n, data.treated.len()),
+        ("covariates", n.saturating_mul(data.n_covariates), data.covariates.len()),
+        ("terms", data.n_covariates, terms.n_covariates()),
+    ] {
+        if expected != found {
+            return Err(FitError::Shape { what, expected, found });
+        }
+    }
+    if data.horizon.is_nan() || data.horizon <= 0.0 {
+        return Err(FitError::NotFinite { what: "horizon", position: 0 });
+    }
+    for (what, slice) in [("time", data.time), ("covariates", data.covariates)] {
+        if let Some(position) = slice.iter().position(|x| !x.is_finite()) {
+            return Err(FitError::NotFinite { what, position });
+        }
+    }
+    for (name, value) in [
+        ("entry", options.entry),
+        ("zero_count", options.zero_count),
+        ("first_penalty", options.first_penalty),
+        ("free_precision", options.free_precision),
+        ("first_damping", options.first_damping),
+        ("longest_step", options.longest_step),
+        ("step_tolerance", options.step_tolerance),
+    ] {
+        if !(value >= 0.0 && value.is_finite()) {
+            return Err(FitError::Option { name });
+        }
+    }
+    Ok(())
+}
+
+/// Outcomes of the arms, where to start, and what can be said before any computation.
+struct Training {
+    outcomes: [Outcomes; 2],
+    /// Cure logit, location, `ln σ` of each arm.
+    start: [[f64; 3]; 2],
+    u_zero: f64,
+    flags: Vec<Flag>,
+}
+
+impl Training {
+    fn of(data: &TwoArms<'_>) -> Result<Training, FitError> {
+        let n = data.time.len();
+        let mut flags = Vec::new();
+        let seen: Vec<Seen> = (0..n).map(|i| see(data.time[i], data.event[i], data.horizon)).collect();
+        let events = || (0..n).filter(|&i| seen[i] == Seen::Event);
+        let smallest = events().map(|i| data.time[i]).filter(|&y| y > 0.0).fold(f64::INFINITY, f64::min);
+        if smallest == f64::INFINITY {
+            return Err(FitError::NoEvent { n_units: n });
+        }
+        let u_zero = libm::log(smallest) - std::f64::consts::LN_2;
+        let at_zero = events().filter(|&i| data.time[i] <= 0.0).count();
+        let log_time = |i: usize| if data.time[i] > 0.0 { libm::log(data.time[i]) } else { u_zero };
+        let mut outcomes = [Outcomes::default(), Outcomes::default()];
+        for (z, arm) in outcomes.iter_mut().enumerate() {
+            let mut units = 0;
+            for kind in [Seen::Event, Seen::Censored, Seen::Horizon] {
+                for i in (0..n).filter(|&i| usize::from(data.treated[i]) == z && seen[i] == kind) {
+                    units += 1;
+                    // A unit lost at time zero says nothing.
+                    if kind == Seen::Censored && data.time[i] <= 0.0 {
+                        continue;
+                    }
+                    arm.rows.push(i);
+                    arm.u.push(if kind == Seen::Horizon { 0.0 } else { log_time(i) });
+                    match kind {
+                        Seen::Event => arm.n_events += 1,
+                        Seen::Censored => arm.n_censored += 1,
+                        Seen::Horizon => {}
+                    }
+                }
+            }
+            if units == 0 {
+                return Err(FitError::NoUnits);
+            }
+            if arm.n_events == 0 {
+                flags.push(Flag::NoEvent { arm: z });
+            } else if arm.n_events == arm.u.len() {
+                flags.push(Flag::NoneCured { arm: z });
+            } else if data.horizon.is_finite() && arm.n_events + arm.n_censored == arm.u.len() {
+                flags.push(Flag::NoneReachedHorizon { arm: z });
+            }
+        }
+        if at_zero > 0 {
+            flags.push(Flag::EventAtZero { n_units: at_zero });
+        }
+        let moments = |u: &mut dyn Iterator<Item = f64>| {
+            let u: Vec<f64> = u.collect();
+            let mean = u.iter().sum::<f64>() / u.len() as f64;
+            (mean, u.iter().map(|u| (u - mean) * (u - mean)).sum::<f64>() / u.len() as f64)
+        };
+        let pooled = moments(&mut events().map(log_time));
+        let start = [0, 1].map(|z| {
+            let arm: &Outcomes = &outcomes[z];
+            let share = if arm.u.is_empty() { 0.5 } else { arm.n_events as f64 / arm.u.len() as f64 };
+            let (mean, variance) =
+                if arm.n_events == 0 { pooled } else { moments(&mut arm.u[..arm.n_events].iter().copied()) };
+            let logit = libm::log((1.0 - share).clamp(0.02, 0.98) / share.clamp(0.02, 0.98));
+            [logit - 0.3, mean + 0.1, 0.5 * libm::log(variance.max(0.05))]
+        });
+        Ok(Training { outcomes, start, u_zero, flags })
+    }
+}
+
+fn varies(covariates: &[f64], p: usize, j: usize) -> bool {
+    let first = covariates[j];
+    covariates.iter().skip(j).step_by(p).any(|&x| x != first)
+}
+
+/// Columns in the order `[cure only | both | time only]`.
+fn arrange(linear: &[Vec<usize>; 2], chosen: &[Chosen], terms: &Terms) -> (Vec<Column>, Widths) {
+    let of = |part: Part| -> Vec<(bool, usize)> {
+        let mut candidates: Vec<usize> =
+            chosen.iter().filter(|chosen| chosen.part == part).map(|chosen| chosen.candidate).collect();
+        candidates.sort_unstable();
+        let lines = linear[part.index()].iter().map(|&j| (false, j));
+        lines.chain(candidates.into_iter().map(|c| (true, c))).collect()
+    };
+    let (cure, time) = (of(Part::Cure), of(Part::Time));
+    let column = |&(term, k): &(bool, usize)| {
+        if term { Column::Term(terms.get(k).clone()) } else { Column::Linear(k) }
+    };
+    let mut columns: Vec<Column> = cure.iter().filter(|c| !time.contains(c)).map(column).collect();
+    columns.push(Column::Intercept);
+    columns.extend(cure.iter().filter(|c| time.contains(c)).map(column));
+    columns.extend(time.iter().filter(|c| !cure.contains(c)).map(column));
+    let widths = Widths { all: columns.len(), cure: cure.len() + 1, time: time.len() + 1 };
+    (columns, widths)
+}
+
+/// What every climb and every screening of one fit needs.
+struct Search<'a> {
+    data: &'a TwoArms<'a>,
+    outcomes: &'a [Outcomes; 2],
+    start: [[f64; 3]; 2],
+    options: &'a JointOptions,
+    u_horizon: f64,
+}
+
+impl<'a> Search<'a> {
+    fn row(&self, i: usize) -> &'a [f64] {
+        let p = self.data.n_covariates;
+        &self.data.covariates[i * p..(i + 1) * p]
+    }
+
+    fn problem(&self, columns: &[Column], widths: Widths) -> Problem<'a> {
+        let designs = [0, 1].map(|z| {
+            let rows = &self.outcomes[z].rows;
+            let mut design = Vec::with_capacity(rows.len() * columns.len());
+            for &i in rows {
+                let x = self.row(i);
+                design.extend(columns.iter().map(|column| column.value(x)));
+            }
+            design
+        });
+        let roles: Vec<Role> = columns.iter().map(Column::role).collect();
+        let layout = Layout::new(widths, &roles);
+        let (family, u_horizon, outcomes) = (self.options.family, self.u_horizon, self.outcomes);
+        Problem { family, u_horizon, outcomes, designs, layout }
+    }
+
+    /// The start as a point: intercepts and `ln σ` by arm, no slopes.
+    fn phi(&self, layout: &Layout, columns: &[Column]) -> Vec<f64> {
+        let mut phi = vec![0.0; layout.len()];
+        let Widths { all, cure, time } = layout.widths;
+        let size = layout.size();
+        let intercept = columns.iter().position(|column| matches!(column, Column::Intercept)).unwrap_or(0);
+        for (z, [logit, location, log_sigma]) in self.start.into_iter().enumerate() {
+            phi[z * size + intercept] = logit;
+            phi[z * size + cure + intercept - (all - time)] = location;
+            phi[z * size + size - 1] = log_sigma;
+        }
+        phi
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "everything that a fit ends with")]
+fn report(
+    data: &TwoArms<'_>,
+    columns: Vec<Column>,
+    problem: Problem<'_>,
+    climb: Climb,
+    chosen: Vec<Chosen>,
+    terms: &Terms,
+    u_zero: f64,
+    mut flags: Vec<Flag>,
+) -> JointModel {
+    let layout = problem.layout;
+    let theta = [layout.arm(&climb.phi, 0), layout.arm(&climb.phi, 1)];
+    let Widths { all, cure, time } = layout.widths;
+    let p = data.n_covariates;
+    // Coefficients of the columns of a part, in one arm.
+    let slopes = |part: Part, z: usize| -> (&[Column], &[f64]) {
+        match part {
+            Part::Cure => (&columns[..cure], &theta[z][..cure]),
+            Part::Time => (&columns[all - time..], &theta[z][cure..cure + time]),
+        }
+    };
+    let importance = [Part::Cure, Part::Time].map(|part| {
+        [0, 1].map(|z| {
+            let mut sums = vec![0.0; p];
+            let (columns, coefficients) = slopes(part, z);
+            for (column, b) in columns.iter().zip(coefficients) {
+                match column {
+                    Column::Intercept => {}
+                    Column::Linear(j) => sums[*j] += b * b,
+                    Column::Term(term) => term.shape.covariates().into_iter().for_each(|j| sums[j] += b * b),
+                }
+            }
+            sums
+        })
+    });
+    let admitted = chosen
+        .iter()
+        .map(|&Chosen { part, candidate, round, statistic }| {
+            let shape = terms.get(candidate).shape;
+            let coefficient = |z: usize| {
+                let (columns, coefficients) = slopes(part, z);
+                let at = columns.iter().position(|column| matches!(column, Column::Term(term) if term.shape == shape));
+                at.map_or(0.0, |k| coefficients[k])
+            };
+            Admitted { part, shape, round, statistic, coefficients: [coefficient(0), coefficient(1)] }
+        })
+        .collect();
+    let shrinkage = [Part::Cure, Part::Time].map(|part| {
+        let kept = |z: &[usize]| {
+            let of = |j: &usize| z.iter().any(|&z| layout.blocks[*j] == Some(block(part.index(), z, true)));
+            let members: Vec<usize> = (0..layout.len()).filter(of).collect();
+            members.iter().map(|&j| climb.prior.kept[j]).sum::<f64>() / members.len().max(1) as f64
+        };
+        let zero = |z: usize| climb.prior.weights[block(part.index(), z, true)][0];
+        Shrinkage {
+            own_kept: kept(&[0, 1]),
+            common_kept: kept(&[2]),
+            own_zero: [zero(0), zero(1)],
+            common_zero: zero(2),
+        }
+    });
+    // From a density of log times to one of times.
+    let jacobian: f64 = problem.outcomes.iter().flat_map(|arm| &arm.u[..arm.n_events]).sum();
+    let positive_definite = climb.gradient_norm.is_finite();
+    if !positive_definite {
+        flags.push(Flag::NotPositiveDefinite);
+    } else if climb.gradient_norm > CONVERGED {
+        flags.push(Flag::NotConverged);
+    }
+    JointModel {
+        family: problem.family,
+        n_covariates: p,
+        horizon: data.horizon,
+        importance,
+        terms: admitted,
+        n_candidates: terms.len(),
+        shrinkage,
+        log_likelihood: climb.log_likelihood - jacobian,
+        certificate: Certificate {
+            iterations: climb.iterations,
+            gradient_norm: climb.gradient_norm,
+            positive_definite,
+            path: climb.path,
+            flags,
+        },
+        columns,
+        theta,
+        layout,
+        information: climb.information,
+        prior: climb.prior,
+        u_zero,
+    }
+}

@@ -1,0 +1,142 @@
+//! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
+
+use dvim::adjusted::{AdjustedOptions, deal_folds};
+use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
+use dvim::cohort::{Arm, Cohort, Units};
+use dvim::joint::Family;
+use dvim::metric::Scale;
+use dvim::simulate::{Scenario, Simulated, simulate};
+use dvim::table::Ids;
+
+/// Everything fixed that may look at all units: family, K and w.
+fn fixed() -> Options {
+    let adjusted = AdjustedOptions {
+        folds: 4,
+        family: Some(Family::LogNormal),
+        group_size: Some(40),
+        weights: [1.0; 4],
+        ..AdjustedOptions::default()
+    };
+    Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() }
+}
+
+fn analyse(cohort: &Cohort, options: &Options) -> Analysis {
+    analysis::run(cohort, options, &Unwatched).expect("a sound cohort")
+}
+
+fn changed(world: &Simulated, change: impl Fn(&mut Units)) -> Cohort {
+    let mut units = world.cohort.to_units();
+    change(&mut units);
+    Cohort::from_units(units, world.cohort.horizon())
+}
+
+/// A unit's own outcome trains nothing that is used for it: change the outcome, and its estimate stays to the last bit.
+#[test]
+fn a_units_own_outcome_does_not_reach_its_estimate() {
+    let world = simulate(Scenario::BothOverlap, 600, false, 3);
+    let before = analyse(&world.cohort, &fixed());
+    for unit in [5usize, 77, 301] {
+        let after = analyse(
+            &changed(&world, |u| {
+                u.time[unit] = 0.5 * u.time[unit] + 1.0;
+                u.event[unit] = !u.event[unit];
+            }),
+            &fixed(),
+        );
+        assert_eq!(before.effects[unit], after.effects[unit]);
+        let moved = before.effects.iter().zip(&after.effects).filter(|(a, b)| a != b).count();
+        assert!(moved > 300, "it does reach the estimates of others: {moved}");
+    }
+}
+
+#[test]
+fn a_unit_is_not_in_its_own_group() {
+    let world = simulate(Scenario::BothOverlap, 600, false, 3);
+    let found = analyse(&world.cohort, &fixed());
+    for unit in (0..600).step_by(53) {
+        let groups = found.fit.match_groups(&world.cohort, unit);
+        for arm in Arm::BOTH {
+            for (group, used) in [
+                (&groups.cure[arm.index()], &found.effects[unit].arm(arm).cure),
+                (&groups.time[arm.index()], &found.effects[unit].arm(arm).time),
+            ] {
+                assert_eq!(group.units.len(), 40);
+                assert!(group.units.iter().all(|&i| i as usize != unit && world.cohort.arm(i as usize) == arm));
+                assert_eq!(group.curve.summary(world.cohort.horizon()), used.curve, "groups shown are groups used");
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_and_order_do_not_matter() {
+    let world = simulate(Scenario::TimeOnly, 500, false, 5);
+    let options = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
+    let with = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a pool");
+        pool.install(|| analyse(&world.cohort, &options))
+    };
+    let one = with(1);
+    assert_eq!(one, with(3));
+    let reversed = changed(&world, |u| {
+        u.ids = Ids::Integers((1..=500).rev().collect());
+        u.time.reverse();
+        u.event.reverse();
+        u.arm.reverse();
+        u.covariates = u.covariates.chunks_exact(20).rev().flatten().copied().collect();
+    });
+    assert_eq!(one.effects, analyse(&reversed, &options).effects);
+}
+
+#[test]
+fn folds_are_even_in_each_arm() {
+    let world = simulate(Scenario::CureOnly, 1003, true, 1);
+    let folds = deal_folds(&world.cohort, 10, 1);
+    for arm in Arm::BOTH {
+        let units = world.cohort.units_of(arm);
+        let count = |f: u8| units.iter().filter(|&&i| folds[i as usize] == f).count();
+        let counts: Vec<usize> = (0..10).map(count).collect();
+        assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+    }
+    assert_ne!(folds, deal_folds(&world.cohort, 10, 2));
+}
+
+/// Mean absolute errors (cure × 100, time) of both estimators on the same data.
+fn errors(scenario: Scenario, n: usize, seed: u64, options: &Options) -> (f64, f64) {
+    let world = simulate(scenario, n, false, seed);
+    let found = analyse(&world.cohort, &Options { seed, ..options.clone() });
+    let mean = |f: &dyn Fn(usize) -> Option<f64>| {
+        let all: Vec<f64> = (0..found.units.len()).filter_map(f).collect();
+        all.iter().sum::<f64>() / all.len() as f64
+    };
+    let truth = |i: usize| &world.truth[found.units[i] as usize];
+    (
+        100.0 * mean(&|i| Some((found.effects[i].cure() - truth(i).cure_effect()).abs())),
+        mean(&|i| found.effects[i].time().map(|t| (t - truth(i).time_effect()).abs())),
+    )
+}
+
+/// At n = 1,200 the means over the four scenarios stay below 8.5 and 31, where the paper's estimator has 11.9 and 44.4
+/// (docs/accuracy.md has the table over more draws).
+#[test]
+fn far_more_accurate_at_the_size_of_a_real_cohort() {
+    let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
+    let paper = Options { scale: Scale::None, group_size: 35, ..Options::default() };
+    let draws: Vec<(Scenario, u64)> = Scenario::PAPER.into_iter().flat_map(|s| [(s, 1), (s, 2)]).collect();
+    let mean = |options: &Options| {
+        let all: Vec<(f64, f64)> = draws.iter().map(|&(s, seed)| errors(s, 1200, seed, options)).collect();
+        let n = all.len() as f64;
+        (all.iter().map(|e| e.0).sum::<f64>() / n, all.iter().map(|e| e.1).sum::<f64>() / n)
+    };
+    let (a, p) = (mean(&adjusted), mean(&paper));
+    assert!(a.0 < 8.5 && a.1 < 31.0, "adjusted {a:?}");
+    assert!(a.0 < 0.7 * p.0 && a.1 < 0.7 * p.1, "adjusted {a:?}, paper {p:?}");
+}
+
+/// Where there is no cure effect the estimates draw together around zero.
+#[test]
+fn nothing_is_found_where_there_is_nothing() {
+    let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
+    let (cure, _) = errors(Scenario::TimeOnly, 2000, 1, &adjusted);
+    assert!(cure < 3.2, "a causal survival forest has 3.2 here, this has {cure}");
+}

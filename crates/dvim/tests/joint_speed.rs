@@ -1,0 +1,70 @@
+//! How long a fold takes: `cargo test --release -p dvim --test joint_speed -- --ignored --nocapture`.
+
+use std::time::Instant;
+
+use dvim::cohort::Arm;
+use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
+use dvim::simulate::{Scenario, simulate};
+
+/// Seconds that this thread has run: on a busy machine the clock on the wall says little.
+fn on_cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(f64::NAN) * 1e-9
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn one_fold_of_20000_units() {
+    let world = simulate(Scenario::BothOverlap, 20_000, false, 1);
+    let cohort = &world.cohort;
+    let (n, p) = (cohort.n_units(), cohort.n_covariates());
+    let mut covariates = cohort.all_covariates().to_vec();
+    for j in 0..p {
+        let mean = (0..n).map(|i| covariates[i * p + j]).sum::<f64>() / n as f64;
+        let sd = ((0..n).map(|i| (covariates[i * p + j] - mean).powi(2)).sum::<f64>() / n as f64).sqrt();
+        (0..n).for_each(|i| covariates[i * p + j] = (covariates[i * p + j] - mean) / sd);
+    }
+    let time: Vec<f64> = (0..n).map(|i| cohort.time(i)).collect();
+    let event: Vec<bool> = (0..n).map(|i| cohort.event(i)).collect();
+    let treated: Vec<bool> = (0..n).map(|i| cohort.arm(i) == Arm::Treated).collect();
+    let k = 18_000;
+    let data = TwoArms {
+        time: &time[..k],
+        event: &event[..k],
+        treated: &treated[..k],
+        covariates: &covariates[..k * p],
+        n_covariates: p,
+        horizon: cohort.horizon(),
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| {
+        let seconds = |what: &str, f: &mut dyn FnMut()| {
+            let (mut wall, mut cpu) = (f64::INFINITY, f64::INFINITY);
+            for _ in 0..5 {
+                let (start, before) = (Instant::now(), on_cpu());
+                f();
+                wall = wall.min(start.elapsed().as_secs_f64());
+                cpu = cpu.min(on_cpu() - before);
+            }
+            eprintln!("{what}: {:.1} ms, {:.1} ms on a processor (best of 5)", 1e3 * wall, 1e3 * cpu);
+        };
+        let terms = Terms::new(&covariates, p);
+        seconds("candidate terms of the cohort", &mut || drop(Terms::new(&covariates, p)));
+        for family in Family::ALL {
+            let linear = JointOptions { family, rounds: 0, ..JointOptions::default() };
+            seconds(&format!("{family}, straight lines"), &mut || drop(fit(&data, &terms, &linear)));
+            let full = JointOptions { family, ..JointOptions::default() };
+            seconds(&format!("{family}, with search"), &mut || drop(fit(&data, &terms, &full)));
+            let model = fit(&data, &terms, &full).unwrap();
+            eprintln!("  {} terms of {}", model.terms.len(), model.n_candidates);
+            seconds("  predictions of 20,000 units", &mut || drop(model.predict_all(&covariates)));
+            let certainty = model.certainty(Some(8.0));
+            seconds("  certainty", &mut || drop(model.certainty(Some(8.0))));
+            seconds("  covariances of 2,000 units", &mut || {
+                for i in 0..2_000 {
+                    assert!(certainty.at(&covariates[i * p..(i + 1) * p])[0][0] > 0.0);
+                }
+            });
+        }
+    });
+}
