@@ -147,7 +147,7 @@ fn fit_writes_what_it_promises() {
         cure_at_risk_treated,cure_at_risk_control,cure_diameter_treated,cure_diameter_control,time_diameter_treated,time_diameter_control,flags";
     let effects = desk.read("run/effects.csv");
     assert_eq!(effects.lines().next(), Some(header));
-    assert!(desk.read("run/weights.csv").starts_with("covariate,cure_weight,time_weight,center,scale,"));
+    assert!(desk.read("run/weights.csv").starts_with("covariate,level,fill,cure_weight,time_weight,center,scale,"));
     let json: serde_json::Value = serde_json::from_str(&desk.read("run/summary.json")).expect("JSON");
     assert_eq!(json["schema"], "dvim.summary/1");
     assert_eq!(json["horizon"], 800.0);
@@ -337,7 +337,7 @@ fn values_that_do_not_fit() {
         &["--time", "time", "--event", "marker", "--treatment", "treatment", "--horizon", "800"],
         &["column `marker`", "recode the column as 0 and 1"],
     );
-    refused(spoilt(1, &[2], "0"), &[], &["column `time`: 1 time is zero or negative (row 2)"]);
+    refused(spoilt(1, &[2], "0"), &[], &["column `time`: 1 time is zero (row 2)"]);
     refused(spoilt(1, &[2, 4], "-3"), &[], &["2 times are zero or negative (rows 2, 4)"]);
     refused(spoilt(1, &[2], "inf"), &[], &["column `time`: 1 value is infinite or beyond 1e100 (row 2)"]);
     refused(spoilt(4, &[2], "-Inf"), &[], &["column `age`: 1 value is infinite or beyond 1e100 (row 2)"]);
@@ -353,7 +353,7 @@ fn values_that_do_not_fit() {
 #[test]
 fn treatments_that_do_not_fit() {
     refused(spoilt(3, &[2], "2"), &[], &["column `treatment`: it holds 3 distinct values: `0`, `1`, `2`"]);
-    refused(spoilt(3, &(1..=40).collect::<Vec<_>>(), "1"), &[], &["it holds 1 distinct values: `1`"]);
+    refused(spoilt(3, &(1..=40).collect::<Vec<_>>(), "1"), &[], &["it holds 1 distinct value: `1`"]);
     let named = csv(&sound()
         .into_iter()
         .enumerate()

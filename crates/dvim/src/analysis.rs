@@ -305,19 +305,19 @@ impl Fit {
             let queries = Queries { covariates: block, own };
             let placed = metrics.map(|m| m.place(block));
             let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&queries, &placed[m], k)));
-            for q in 0..own.len() {
+            out.extend((0..own.len()).map(|q| {
                 let served = |z: usize| -> Result<ArmEstimate, usize> {
                     Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? })
                 };
-                out.push(match (served(0), served(1)) {
+                match (served(0), served(1)) {
                     (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated], corrected: None }),
-                    arms => {
-                        // What an arm has beyond K is of no interest here.
-                        let candidates = [arms.0.err().unwrap_or(k), arms.1.err().unwrap_or(k)];
+                    // What an arm has beyond K is of no interest here.
+                    (control, treated) => {
+                        let candidates = [control.err().unwrap_or(k), treated.err().unwrap_or(k)];
                         Err(Unserved { candidates, group_size: k })
                     }
-                });
-            }
+                }
+            }));
         }
         watch.progress("matching", out.len(), out.len());
         Ok(out)

@@ -300,6 +300,11 @@ impl Cohort {
                 labels: units.labels,
             }
         };
+        // Ids 1, 2, 3, … are row numbers, wherever they were written.
+        let ids = match ids {
+            Ids::Integers(v) if v.iter().enumerate().all(|(i, &id)| id == i as i64 + 1) => Ids::Rows(v.len()),
+            ids => ids,
+        };
         let (capped_time, capped_event) = apply_horizon(&time, &event, horizon);
         let schema = names.iter().enumerate().map(|(j, name)| Covariate::number(name, j)).collect();
         Cohort {
@@ -809,7 +814,7 @@ fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
     let id = roles.id_column(kept.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
     let is_used = |name: &str| {
         let role = if name == roles.time_name() { "time" } else { roles.role_of(name, id.as_deref()) };
-        matches!(role, "time" | "event" | "treatment" | "covariate")
+        matches!(role, "time" | "event" | "treatment" | "id" | "covariate")
     };
     let used: Vec<String> = kept.table.columns().iter().map(|c| c.name.clone()).filter(|n| is_used(n)).collect();
     let n = kept.table.n_rows();
@@ -1128,7 +1133,12 @@ fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>>
 /// The first few distinct values of a column, as text.
 fn distinct(column: &Column, most: usize) -> Vec<String> {
     match &column.values {
-        Values::Text(t) => t.levels.iter().take(most).cloned().collect(),
+        Values::Text(t) => {
+            let mut levels = t.levels.clone();
+            levels.sort();
+            levels.truncate(most);
+            levels
+        }
         Values::Number(v) => {
             let mut seen: Vec<f64> = Vec::new();
             for &x in v.iter().filter(|x| !x.is_nan()) {
@@ -1166,12 +1176,22 @@ fn read_treatment(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -
         problems.push(
             Problem::error(
                 Kind::TreatmentValues,
-                format!("it holds {} distinct values: {}{more}", labels.len(), quoted(&labels)),
+                format!(
+                    "it holds {}: {}{more}",
+                    plural(labels.len(), "distinct value", "distinct values"),
+                    quoted(&labels)
+                ),
                 "the treatment has exactly two values, treated and control",
                 if labels.len() < 2 {
                     "check that the column is the right one and that both arms are in the file".to_string()
                 } else {
-                    format!("name the two that you want to compare, as in --treated {} --control {}; rows of the others are left out and counted", shell(&labels[1]), shell(&labels[0]))
+                    let first = treated.unwrap_or(&labels[1]);
+                    let second = control.or(labels.iter().map(String::as_str).find(|l| *l != first)).unwrap_or_default();
+                    format!(
+                        "name the two that you want to compare, as in --treated {} --control {}; rows of the others are left out and counted",
+                        shell(first),
+                        shell(second)
+                    )
                 },
             )
             .column(&column.name),

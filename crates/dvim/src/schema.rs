@@ -234,8 +234,8 @@ pub(crate) fn numbers<'a>(
                 Problem::error(
                     ProblemKind::NotNumeric,
                     format!(
-                        "{} not numbers, such as {}",
-                        plural(rows.count, "value is", "values are"),
+                        "{}, such as {}",
+                        plural(rows.count, "value is not a number", "values are not numbers"),
                         quoted(&levels)
                     ),
                     &format!("{role} must be numeric"),
@@ -608,8 +608,8 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
                 Kind::Number => Problem::error(
                     ProblemKind::NotNumeric,
                     format!(
-                        "{} not numbers, such as {}",
-                        plural(bad.count, "value is", "values are"),
+                        "{}, such as {}",
+                        plural(bad.count, "value is not a number", "values are not numbers"),
                         quoted(&example)
                     ),
                     "the run was fitted with numbers in this column",

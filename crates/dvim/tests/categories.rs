@@ -218,7 +218,7 @@ fn levels_of_one_arm_are_said_and_served() {
 fn a_cohort_reads_its_own_units_again() {
     let (columns, class) = world(400);
     let mut columns = columns.clone();
-    let gaps = |v: Option<String>, i: usize| if i % 7 == 0 { None } else { v };
+    let gaps = |v: Option<String>, i: usize| if i.is_multiple_of(7) { None } else { v };
     columns.push(text(
         "grade",
         &class.iter().enumerate().map(|(i, &k)| gaps(Some(NAMES[k].into()), i)).collect::<Vec<_>>(),

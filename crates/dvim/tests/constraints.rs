@@ -99,21 +99,21 @@ proptest! {
             match found.unserved.iter().find(|(u, _)| *u == unit) {
                 Some((_, why)) => {
                     prop_assert!(!served);
-                    for z in 0..2 {
-                        prop_assert_eq!(why.candidates[z].min(k), candidates[z].len().min(k));
+                    for (said, there) in why.candidates.iter().zip(&candidates) {
+                        prop_assert_eq!(said.min(&k), &there.len().min(k));
                     }
                 }
                 None => prop_assert!(served),
             }
             for (metric, pair) in [(&fit.metrics.cure, &groups.cure), (&fit.metrics.time, &groups.time)] {
-                for z in 0..2 {
-                    let members: Vec<f64> = candidates[z].iter().flat_map(|&j| cohort.covariates(j as usize)).copied().collect();
+                for (candidates, group) in candidates.iter().zip(pair) {
+                    let members: Vec<f64> = candidates.iter().flat_map(|&j| cohort.covariates(j as usize)).copied().collect();
                     let reference = if members.is_empty() { Points { dim: 1, coords: vec![] } } else { metric.place(&members) };
-                    let size = k.min(candidates[z].len());
+                    let size = k.min(candidates.len());
                     let expected = scan(&reference, &metric.place(cohort.covariates(i)), size);
-                    let expected: Vec<u32> = expected.index.iter().map(|&m| candidates[z][m as usize]).collect();
-                    prop_assert_eq!(&pair[z].units, &expected);
-                    prop_assert!(pair[z].units.iter().all(|&j| admissible(&cohort, &constraints, i, j as usize)));
+                    let expected: Vec<u32> = expected.index.iter().map(|&m| candidates[m as usize]).collect();
+                    prop_assert_eq!(&group.units, &expected);
+                    prop_assert!(group.units.iter().all(|&j| admissible(&cohort, &constraints, i, j as usize)));
                 }
             }
         }

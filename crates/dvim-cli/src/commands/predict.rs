@@ -20,7 +20,7 @@ const TOO_FAR: &str = "beyond_max_distance";
 
 pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
-    if let Some(d) = args.max_distance.filter(|d| !(*d >= 0.0)) {
+    if let Some(d) = args.max_distance.filter(|d| d.is_nan() || *d < 0.0) {
         return Err(Failure::Input(format!(
             "error: --max-distance is {d}\n  rule:   a distance is zero or more\n  remedy: see the diameters in effects.csv for distances that are usual here"
         )));

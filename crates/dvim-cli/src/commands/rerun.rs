@@ -5,7 +5,7 @@ use super::{read_cohort_table, use_threads};
 use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_files};
+use dvim_io::run::{EffectsFormat, begin_run, hash_file, read_summary, write_files};
 use dvim_report::record::{Summary, VERSION};
 use std::path::{Path, PathBuf};
 
@@ -73,8 +73,12 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
 fn find(place: &Path, summary: &Summary) -> Result<PathBuf, Failure> {
     let name = &summary.input.file;
     let beside = place.parent().map(|p| p.join(name));
-    let places = [Some(PathBuf::from(name)), Some(place.join(name)), beside];
-    places.into_iter().flatten().find(|p| p.is_file()).ok_or_else(|| {
+    let places: Vec<PathBuf> =
+        [Some(PathBuf::from(name)), Some(place.join(name)), beside].into_iter().flatten().collect();
+    // Of several files of that name, the one with the right bytes.
+    let is_it = |p: &&PathBuf| hash_file(p).is_ok_and(|h| h == summary.input.sha256);
+    let found = places.iter().find(is_it).or_else(|| places.iter().find(|p| p.is_file()));
+    found.cloned().ok_or_else(|| {
         Failure::Input(format!(
             "error: the table `{name}` of this run is not in the working directory, in the run or beside it\n  rule:   a run holds its cohort, not the table it came from\n  remedy: name the table, as in dvim rerun {} path/to/{name}",
             place.join("summary.json").display()
