@@ -407,8 +407,8 @@ pub fn correlation(a: &[Option<f64>], b: &[Option<f64>]) -> Option<f64> {
         aa += da * da;
         bb += db * db;
     }
-    // A constant leaves only the rounding of its mean.
-    let varies = |s: f64, m: f64| s > n * (1e-14 * m) * (1e-14 * m) && s > 0.0;
+    // A constant leaves only the rounding of its mean, which grows with the number of units.
+    let varies = |s: f64, m: f64| s > n * (1e-11 * m) * (1e-11 * m) && s > 0.0;
     (pairs.len() > 1 && varies(aa, mean_a) && varies(bb, mean_b)).then(|| (ab / (aa * bb).sqrt()).clamp(-1.0, 1.0))
 }
 
@@ -442,6 +442,8 @@ mod tests {
         assert_eq!(correlation(&a, &some(&[0.1, 0.1, 0.1, 0.1])), None);
         assert_eq!(correlation(&a, &[Some(3.0), None, Some(1.0), None]), Some(-1.0));
         assert_eq!(correlation(&a, &[Some(3.0), None, None, None]), None);
+        let rising: Vec<Option<f64>> = (0..752).map(|i| Some(f64::from(i))).collect();
+        assert_eq!(correlation(&rising, &vec![Some(0.006_123_4); 752]), None);
         assert_eq!(quantile(&[4.0, 1.0, 2.0, 3.0], 0.25), Some(1.75));
         assert_eq!(quantile(&[], 0.5), None);
     }
