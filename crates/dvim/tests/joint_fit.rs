@@ -282,6 +282,25 @@ fn curves_and_products_are_found() {
 }
 
 #[test]
+fn predictions_are_made_of_lines_and_terms() {
+    let units = Units::of(&simulate(Scenario::BothOverlap, 1_000, false, 10));
+    let model = units.fit(&JointOptions { rounds: 0, ..JointOptions::default() });
+    let all = model.predict_all(&units.covariates);
+    for (i, both) in all.iter().enumerate() {
+        assert_eq!(*both, model.predict(units.x(i)), "the same bits, all at once or one by one");
+        for (z, one) in both.iter().enumerate() {
+            for (part, found) in [(Part::Cure, one.cure_logit), (Part::Time, one.location)] {
+                let (intercept, slopes) = model.line(part, z);
+                let sum: f64 = slopes.iter().zip(units.x(i)).map(|(b, x)| b * x).sum();
+                assert!((intercept + sum - found).abs() < 1e-12);
+            }
+        }
+    }
+    let (_, slopes) = model.line(Part::Time, 1);
+    assert!(slopes.iter().zip(&model.importance[1][1]).all(|(b, imp)| (b * b - imp).abs() < 1e-15));
+}
+
+#[test]
 fn small_and_strange_data_give_flagged_models() {
     let world = simulate(Scenario::BothOverlap, 400, false, 8);
     let units = Units::of(&world);

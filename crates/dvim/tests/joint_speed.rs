@@ -27,6 +27,22 @@ fn one_fold_of_20000_units() {
     let time: Vec<f64> = (0..n).map(|i| cohort.time(i)).collect();
     let event: Vec<bool> = (0..n).map(|i| cohort.event(i)).collect();
     let treated: Vec<bool> = (0..n).map(|i| cohort.arm(i) == Arm::Treated).collect();
+    // A second outcome, by curves and products, for which terms enter.
+    let mut state = 1u64;
+    let mut uniform = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    };
+    let (mut curved_time, mut curved_event) = (Vec::new(), Vec::new());
+    for x in covariates.chunks_exact(p) {
+        let logit = -0.5 + 0.6 * (x[10] * x[10] - 1.0) + 0.5 * x[11] * x[12] + 0.5 * x[0] * x[18];
+        let location = 4.0 + 0.5 * f64::from(u8::from(x[13] > 0.0)) + 0.4 * x[14] * x[15];
+        let normal = (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
+        let (cured, lost) = (uniform() < 1.0 / (1.0 + (-logit).exp()), 1_200.0 * uniform());
+        let t = if cured { f64::INFINITY } else { (location + 0.7 * normal).exp() };
+        curved_time.push(t.min(lost).min(cohort.horizon()));
+        curved_event.push(t < lost.min(cohort.horizon()));
+    }
     let k = 18_000;
     let data = TwoArms {
         time: &time[..k],
@@ -49,6 +65,11 @@ fn one_fold_of_20000_units() {
             eprintln!("{what}: {:.1} ms, {:.1} ms on a processor (best of 5)", 1e3 * wall, 1e3 * cpu);
         };
         let terms = Terms::new(&covariates, p);
+        let curved = TwoArms { time: &curved_time[..k], event: &curved_event[..k], ..data };
+        let full = JointOptions::default();
+        seconds("log-normal, curved, with search", &mut || drop(fit(&curved, &terms, &full)));
+        let model = fit(&curved, &terms, &full).unwrap();
+        eprintln!("  terms {:?}", model.terms.iter().map(|t| format!("{t}")).collect::<Vec<_>>());
         seconds("candidate terms of the cohort", &mut || drop(Terms::new(&covariates, p)));
         for family in Family::ALL {
             let linear = JointOptions { family, rounds: 0, ..JointOptions::default() };

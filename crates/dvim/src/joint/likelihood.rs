@@ -193,3 +193,44 @@ pub(super) fn unit_gradients(
 fn scale(to: &mut [f64], w: f64, x: &[f64]) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to = w * x);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gradient_and_information_agree_with_finite_differences() {
+        // Five columns: one of the cure part only, three of both, one of the time part only.
+        let widths = Widths { all: 5, cure: 4, time: 4 };
+        let n = 700;
+        let x = |i: usize, j: usize| ((i * 7_919 + j * 104_729 + i * i * j) % 1_009) as f64 / 504.0 - 1.0;
+        let design: Vec<f64> = (0..n * 5).map(|k| if k % 5 == 1 { 1.0 } else { x(k / 5, k % 5) }).collect();
+        let u: Vec<f64> = (0..n).map(|i| 1.1 - 3.0 * ((i * 31) % 101) as f64 / 101.0).collect();
+        let outcomes = Outcomes { rows: (0..n).collect(), u, n_events: 290, n_censored: 270 };
+        let theta = [0.3, -0.4, 0.2, -0.1, 0.1, 0.25, -0.3, 0.15, -0.2];
+        for family in Family::ALL {
+            let at = |theta: &[f64]| evaluate(family, 1.2, &outcomes, &design, widths, theta);
+            let here = at(&theta);
+            let h = 1e-5;
+            for j in 0..9 {
+                let (mut up, mut down) = (theta, theta);
+                up[j] += h;
+                down[j] -= h;
+                let (up, down) = (at(&up), at(&down));
+                let slope = (up.value - down.value) / (2.0 * h);
+                assert!((slope - here.gradient[j]).abs() < 1e-5, "{family} {j}: {slope} {}", here.gradient[j]);
+                for k in 0..9 {
+                    let curvature = -(up.gradient[k] - down.gradient[k]) / (2.0 * h);
+                    let found = here.information[j * 9 + k];
+                    assert!((curvature - found).abs() < 1e-5, "{family} {j} {k}: {curvature} {found}");
+                    assert!((found - here.information[k * 9 + j]).abs() < 1e-10, "{family}: symmetric");
+                }
+            }
+            let gradients = unit_gradients(family, 1.2, &outcomes, &design, widths, &theta);
+            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g[0] * z[0]).sum();
+            assert!((sum - here.gradient[0]).abs() < 1e-9);
+            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g[1] * z[4]).sum();
+            assert!((sum - here.gradient[7]).abs() < 1e-9);
+        }
+    }
+}

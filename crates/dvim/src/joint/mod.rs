@@ -378,6 +378,26 @@ impl JointModel {
         })
     }
 
+    /// Intercept and slope of every covariate in one part and arm (control zero, treated one), the terms apart; a covariate
+    /// that is not in the part has slope zero.
+    pub fn line(&self, part: Part, arm: usize) -> (f64, Vec<f64>) {
+        let Widths { all, cure, time } = self.layout.widths;
+        let theta = &self.theta[arm];
+        let (columns, coefficients) = match part {
+            Part::Cure => (&self.columns[..cure], &theta[..cure]),
+            Part::Time => (&self.columns[all - time..], &theta[cure..cure + time]),
+        };
+        let (mut intercept, mut slopes) = (0.0, vec![0.0; self.n_covariates]);
+        for (column, &b) in columns.iter().zip(coefficients) {
+            match column {
+                Column::Intercept => intercept = b,
+                Column::Linear(j) => slopes[*j] = b,
+                Column::Term(_) => {}
+            }
+        }
+        (intercept, slopes)
+    }
+
     /// Log-likelihood of a unit that was seen under `arm`, given its prediction under that arm: the score by which
     /// families are compared out of fold.
     pub fn log_likelihood(&self, _arm: usize, prediction: &Prediction, time: f64, event: bool) -> f64 {

@@ -132,23 +132,28 @@ pub struct Terms {
     active: Vec<usize>,
     /// Linear parts as a matrix, `(1 + active) × terms`, for evaluation in blocks.
     lines: Vec<f64>,
+    /// Clips of all covariates.
+    clips: Vec<(f64, f64)>,
 }
 
 impl Terms {
     /// From row-major covariates. Rows may be all units of the cohort: no outcome enters.
     pub fn new(covariates: &[f64], n_covariates: usize) -> Terms {
         if n_covariates > ALL_PAIRS {
-            return Terms { n_covariates, terms: Vec::new(), active: Vec::new(), lines: Vec::new() };
+            return Terms::none(n_covariates);
         }
         Terms::of(covariates, n_covariates, (0..n_covariates).collect())
     }
 
+    fn none(n_covariates: usize) -> Terms {
+        Terms { n_covariates, terms: Vec::new(), active: Vec::new(), lines: Vec::new(), clips: Vec::new() }
+    }
+
     /// Candidates of the covariates `active` only.
     pub(super) fn of(covariates: &[f64], p: usize, active: Vec<usize>) -> Terms {
-        let none = Terms { n_covariates: p, terms: Vec::new(), active: Vec::new(), lines: Vec::new() };
         let n = covariates.len().checked_div(p).unwrap_or(0);
         if n < 3 {
-            return none;
+            return Terms::none(p);
         }
         let mut clips = vec![(f64::NEG_INFINITY, f64::INFINITY); p];
         let mut shapes = Vec::new();
@@ -207,7 +212,7 @@ impl Terms {
             lines[c] = term.base;
             term.line.iter().enumerate().for_each(|(r, &(_, b))| lines[(1 + r) * k + c] = b);
         }
-        Terms { n_covariates: p, terms, active, lines }
+        Terms { n_covariates: p, terms, active, lines, clips }
     }
 
     /// Number of candidates; zero with more than 30 covariates, where each fit makes its own.
@@ -230,17 +235,29 @@ impl Terms {
         &self.terms[k]
     }
 
-    /// Values of every candidate for some rows, row-major; `lines` and `out` are scratch and result.
+    /// Values of every candidate for some rows, row-major, into `out`; `line` is scratch.
     pub(super) fn evaluate<'x>(&self, rows: impl Iterator<Item = &'x [f64]>, line: &mut Vec<f64>, out: &mut Vec<f64>) {
         let (k, a) = (self.terms.len(), self.active.len() + 1);
         line.clear();
         out.clear();
+        let mut clipped = vec![0.0; self.n_covariates];
         for x in rows {
             line.push(1.0);
             line.extend(self.active.iter().map(|&j| x[j]));
-            out.extend(self.terms.iter().map(|term| term.gain * raw(&term.shape, term.clips, x)));
+            self.active.iter().for_each(|&j| clipped[j] = clip(x[j], self.clips[j]));
+            out.extend(self.terms.iter().map(|term| term.gain * shaped(&term.shape, &clipped, x)));
         }
         product((line.len() / a, a, k), -1.0, line, (a, 1), &self.lines, (k, 1), out, k);
+    }
+}
+
+/// [`raw`] from values that were clipped before.
+fn shaped(shape: &Shape, clipped: &[f64], x: &[f64]) -> f64 {
+    match *shape {
+        Shape::Square { covariate } => clipped[covariate] * clipped[covariate],
+        Shape::Step { covariate, cut } => f64::from(x[covariate] > cut),
+        Shape::Hinge { covariate, knot } => (clipped[covariate] - knot).max(0.0),
+        Shape::Product { first, second } => clipped[first] * clipped[second],
     }
 }
 
@@ -328,4 +345,62 @@ fn quantile(sorted: &[f64], q: f64) -> f64 {
     let low = at as usize;
     let high = (low + 1).min(sorted.len() - 1);
     sorted[low] + (at - low as f64) * (sorted[high] - sorted[low])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covariates(n: usize) -> Vec<f64> {
+        // Three numeric columns, one of them far from normal, a dummy, its complement and a constant.
+        (0..n)
+            .flat_map(|i| {
+                let a = ((i * 7_919) % n) as f64 / n as f64 * 3.4 - 1.7;
+                let b = (((i * 104_729) % n) as f64 / n as f64 * 3.4 - 1.7).powi(3);
+                let d = f64::from(u8::from(i % 3 == 0));
+                [a, b, 0.3 * a + ((i * 31) % 17) as f64 / 8.0 - 1.0, d, 1.0 - d, 0.0]
+            })
+            .collect()
+    }
+
+    #[test]
+    fn terms_are_uncorrelated_with_the_covariates_and_of_unit_spread() {
+        let n = 1_000;
+        let x = covariates(n);
+        let terms = Terms::new(&x, 6);
+        assert!(!terms.is_empty());
+        let shapes: Vec<Shape> = (0..terms.len()).map(|k| terms.get(k).shape).collect();
+        // The product of a dummy and its complement is nothing; with a constant of zero likewise.
+        assert!(!shapes.contains(&Shape::Product { first: 3, second: 4 }), "{shapes:?}");
+        assert!(shapes.iter().all(|shape| !shape.covariates().contains(&5)), "{shapes:?}");
+        for k in 0..terms.len() {
+            let values: Vec<f64> = x.chunks_exact(6).map(|row| terms.get(k).value(row)).collect();
+            let spread = (values.iter().map(|v| v * v).sum::<f64>() / (n as f64 - 1.0)).sqrt();
+            assert!(spread < 1.0 + 1e-9, "{:?}: {spread}", shapes[k]);
+            for j in 0..6 {
+                let product: f64 = values.iter().enumerate().map(|(i, v)| v * x[i * 6 + j]).sum::<f64>() / n as f64;
+                assert!(product.abs() < 1e-8, "{:?} with {j}: {product}", shapes[k]);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_give_what_single_rows_give() {
+        let x = covariates(300);
+        let terms = Terms::new(&x, 6);
+        let (mut line, mut out) = (Vec::new(), Vec::new());
+        terms.evaluate(x.chunks_exact(6), &mut line, &mut out);
+        for (row, values) in x.chunks_exact(6).zip(out.chunks_exact(terms.len())) {
+            for (k, value) in values.iter().enumerate() {
+                assert!((value - terms.get(k).value(row)).abs() < 1e-11);
+            }
+        }
+    }
+
+    #[test]
+    fn few_rows_and_many_columns_have_no_candidates() {
+        assert!(Terms::new(&[], 0).is_empty());
+        assert!(Terms::new(&[1.0, 2.0], 1).is_empty());
+        assert!(Terms::new(&vec![0.5; 31 * 50], 31).is_empty());
+    }
 }
