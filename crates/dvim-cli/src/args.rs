@@ -116,6 +116,9 @@ pub struct MethodArgs {
     /// Decides, with the ids, who trains and who is estimated
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Confidence level of every interval
+    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    pub confidence: f64,
 }
 
 impl MethodArgs {
@@ -133,6 +136,7 @@ impl MethodArgs {
                 ScaleArg::None => Scale::None,
             },
             seed: self.seed,
+            confidence: self.confidence,
             ..Options::default()
         }
     }

@@ -88,6 +88,14 @@ pub struct OptionsRecord {
     pub scale: String,
     /// Seed of the split.
     pub seed: u64,
+    /// Confidence level of the intervals.
+    #[serde(default = "usual_confidence")]
+    pub confidence: f64,
+}
+
+/// The level of runs that were written before it could be chosen.
+fn usual_confidence() -> f64 {
+    Options::default().confidence
 }
 
 impl From<&Options> for OptionsRecord {
@@ -98,6 +106,7 @@ impl From<&Options> for OptionsRecord {
             metric: o.metric.name().into(),
             scale: o.scale.name().into(),
             seed: o.seed,
+            confidence: o.confidence,
         }
     }
 }
@@ -113,6 +122,7 @@ impl OptionsRecord {
             metric: metric.ok_or_else(|| format!("unknown metric `{}`", self.metric))?,
             scale: scale.ok_or_else(|| format!("unknown scale `{}`", self.scale))?,
             seed: self.seed,
+            confidence: self.confidence,
             ..Options::default()
         })
     }

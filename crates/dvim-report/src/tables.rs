@@ -3,11 +3,12 @@
 use dvim::analysis::Analysis;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Effect;
+use dvim::interval::Interval;
 use rayon::prelude::*;
 use std::io::{self, Write};
 
 /// The columns of `effects.csv`.
-pub const EFFECT_COLUMNS: [&str; 15] = [
+pub const EFFECT_COLUMNS: [&str; 33] = [
     "id",
     "treatment",
     "cure_effect",
@@ -23,6 +24,24 @@ pub const EFFECT_COLUMNS: [&str; 15] = [
     "time_diameter_treated",
     "time_diameter_control",
     "flags",
+    "cure_effect_se",
+    "cure_effect_low",
+    "cure_effect_high",
+    "time_effect_se",
+    "time_effect_low",
+    "time_effect_high",
+    "cure_treated_se",
+    "cure_treated_low",
+    "cure_treated_high",
+    "cure_control_se",
+    "cure_control_low",
+    "cure_control_high",
+    "mean_event_time_treated_se",
+    "mean_event_time_treated_low",
+    "mean_event_time_treated_high",
+    "mean_event_time_control_se",
+    "mean_event_time_control_low",
+    "mean_event_time_control_high",
 ];
 
 /// A row under construction. Numbers are written with the fewest digits that read back as the same
@@ -132,11 +151,11 @@ pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usiz
 pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     header(&EFFECT_COLUMNS).write_to(out)?;
     write_rows(out, analysis.units.len(), |row, i| {
-        effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i])
+        effect_row(row, cohort, analysis.units[i] as usize, &analysis.effects[i], analysis.fit.options.confidence)
     })
 }
 
-fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {
+fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect, confidence: f64) {
     const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
     row.text(&cohort.ids().text(unit)).text(cohort.label(cohort.arm(unit)));
     row.number(e.cure()).maybe(e.time());
@@ -157,6 +176,18 @@ fn effect_row(row: &mut Row, cohort: &Cohort, unit: usize, e: &Effect) {
     }
     let flags: Vec<&str> = e.flags().map(|f| f.name()).collect();
     row.text(&flags.join(";"));
+    let horizon = cohort.horizon();
+    let mut interval = |i: Option<Interval>| {
+        row.maybe(i.and_then(|i| i.se)).maybe(i.map(|i| i.low)).maybe(i.map(|i| i.high));
+    };
+    interval(Some(e.cure_interval(confidence)));
+    interval(e.time_interval(horizon, confidence));
+    for z in ARMS {
+        interval(Some(e.cure_probability_interval(z, confidence)));
+    }
+    for z in ARMS {
+        interval(e.mean_event_time_interval(z, horizon, confidence));
+    }
 }
 
 /// `weights.csv`: for each covariate its two weights, the scaling under which the distance is

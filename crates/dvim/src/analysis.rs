@@ -21,6 +21,8 @@ pub struct Options {
     pub scale: Scale,
     /// Decides the split, with the ids.
     pub seed: u64,
+    /// Confidence level of every interval.
+    pub confidence: f64,
     /// How the cure models are fitted.
     pub fit: cure::FitOptions,
 }
@@ -34,6 +36,7 @@ impl Default for Options {
             metric: MetricChoice::Separate,
             scale: Scale::Standard,
             seed: 1,
+            confidence: 0.95,
             fit: cure::FitOptions::default(),
         }
     }
@@ -51,6 +54,14 @@ impl Options {
                 "use --train-fraction 0.35, the paper's choice",
             ));
             return out;
+        }
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            out.push(Problem::error(
+                ProblemKind::BadOption,
+                format!("the confidence level is {}", self.confidence),
+                "the confidence level lies strictly between 0 and 1",
+                "use --confidence 0.95",
+            ));
         }
         if self.group_size == 0 {
             out.push(Problem::error(

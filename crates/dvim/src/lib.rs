@@ -43,6 +43,7 @@ pub mod cure;
 pub mod matching;
 pub mod metric;
 pub mod survival;
+pub mod interval;
 pub mod effect;
 pub mod analysis;
 pub mod overview;
