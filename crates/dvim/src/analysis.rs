@@ -310,6 +310,14 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// Estimates the estimation units of a fit: of a new one, or of one that was saved.
+    pub fn from_fit(fit: Fit, cohort: &Cohort, watch: &dyn Watch) -> Result<Analysis, Error> {
+        let units = fit.estimation_units();
+        let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+        let effects = fit.estimate(cohort, &covariates, watch)?;
+        Ok(Analysis { fit, units, effects })
+    }
+
     /// The average cure effect over the estimated units of an arm, or of both.
     pub fn average_cure_effect(&self, cohort: &Cohort, arm: Option<Arm>) -> Average {
         average(self.of(cohort, arm).map(|e| Some(e.cure())))
@@ -333,9 +341,5 @@ impl Analysis {
 
 /// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
 pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
-    let fit = Fit::learn(cohort, options, watch)?;
-    let units = fit.estimation_units();
-    let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let effects = fit.estimate(cohort, &covariates, watch)?;
-    Ok(Analysis { fit, units, effects })
+    Analysis::from_fit(Fit::learn(cohort, options, watch)?, cohort, watch)
 }

@@ -48,4 +48,5 @@ pub mod effect;
 pub mod analysis;
 pub mod overview;
 pub mod compare;
+pub mod audit;
 pub mod simulate;

@@ -1,0 +1,399 @@
+//! Average effects with standard errors by unit.
+//!
+//! Let `e_z(i)` be the value (Ŝ(H), or CMET) of unit i's group in arm z, and `θ_z = Σ_{i∈P} e_z(i)/n` its mean over a
+//! population P of n estimated units. A unit j of the pool serves in many groups, so the terms of the sum are far from
+//! independent. But each group's value is, to first order, a sum over its members ([`Influence`]), hence so is θ_z:
+//!
+//! `θ̂_z − θ_z ≈ Σ_j U_zj`,  `U_zj = (1/n) Σ_{i∈P: j∈G_z(i)} IF_j(G_z(i))`,
+//!
+//! with the U of different units independent and of mean zero given covariates. The two pools share no unit. To this
+//! comes that the units of P are a sample: the true values vary between units with a covariance Σ. So for any contrast `a`
+//!
+//! `Var(a₀θ̂₀ + a₁θ̂₁) = Σ_z a_z² Σ_j U_zj² + a'Σa / n`,
+//!
+//! Σ being the covariance of the estimates over units less the mean variance of a unit's estimate. When groups are small the
+//! formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance. A
+//! bootstrap of units would not do: it is inconsistent for matching with replacement [Abadie & Imbens 2008].
+//!
+//! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the differences
+//! mostly cancel, but not where treatment goes with covariates. `bias` says how much the fitted cure models, which saw
+//! none of these outcomes, expect: the mean over P of (the model's value for the group − the model's value for the unit).
+
+use super::passes::{Side, Walk};
+use crate::analysis::Analysis;
+use crate::cohort::{Arm, Cohort};
+use crate::error::{Error, Problem, ProblemKind, nearest_names};
+use crate::interval::two_sided;
+use crate::survival::Influence;
+
+/// An average over a population, with its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AverageEffect {
+    /// `cure_effect`, `time_effect`, an arm's value, `cure_ratio` or `number_needed_to_treat`.
+    pub estimand: &'static str,
+    /// `all`, `treated`, `control` or a subgroup.
+    pub population: String,
+    /// The estimate; `None` where no unit is defined.
+    pub estimate: Option<f64>,
+    /// Its standard error.
+    pub se: Option<f64>,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Standard deviation of the estimates between units: not a standard error.
+    pub sd: Option<f64>,
+    /// Matching bias that the cure models expect; included in the estimate, not in the interval.
+    pub bias: Option<f64>,
+    /// Units that it rests on.
+    pub n_units: usize,
+    /// Units left out because their effect is undefined.
+    pub n_undefined: usize,
+}
+
+/// A covariate to look at by subgroup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct By {
+    /// Its name.
+    pub covariate: String,
+    /// Number of bins of equal size; `None`: one subgroup for each value.
+    pub bins: Option<usize>,
+}
+
+/// Most subgroups of a covariate.
+const MOST_LEVELS: usize = 20;
+
+impl By {
+    /// Reads `sex` or `age:4`.
+    pub fn parse(text: &str) -> By {
+        match text.rsplit_once(':').and_then(|(name, bins)| Some((name, bins.parse().ok()?))) {
+            Some((name, bins)) => By { covariate: name.into(), bins: Some(bins) },
+            None => By { covariate: text.into(), bins: None },
+        }
+    }
+
+    /// The subgroups of these units: names, and for each unit the number of its subgroup.
+    fn subgroups(&self, cohort: &Cohort, units: &[u32]) -> Result<(Vec<String>, Vec<usize>), Error> {
+        let names = cohort.names();
+        let refuse = |found: String, rule: &str, remedy: String| {
+            let problem = Problem::error(ProblemKind::BadOption, found, rule, remedy).column(&self.covariate);
+            Error::Refused(vec![problem])
+        };
+        let Some(column) = names.iter().position(|n| *n == self.covariate) else {
+            let near = nearest_names(&self.covariate, names.iter().map(String::as_str));
+            let some = if near.is_empty() { names.iter().take(8).cloned().collect() } else { near };
+            return Err(refuse(
+                "there is no such covariate (asked for by --by)".into(),
+                "subgroups are made by covariates of the cohort",
+                format!("choose one of {}", some.join(", ")),
+            ));
+        };
+        let values: Vec<f64> = units.iter().map(|&i| cohort.covariates(i as usize)[column]).collect();
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let mut levels = sorted.clone();
+        levels.dedup();
+        let (starts, names): (Vec<f64>, Vec<String>) = match self.bins {
+            None if levels.len() > MOST_LEVELS => {
+                return Err(refuse(
+                    format!("it has {} different values", levels.len()),
+                    "a subgroup for each value needs at most 20 values",
+                    format!("use bins of equal size, such as --by {}:4", self.covariate),
+                ));
+            }
+            Some(0) => {
+                return Err(refuse("0 bins were asked for".into(), "there is at least one bin", "use 2 to 10".into()));
+            }
+            None => levels.iter().map(|v| (*v, format!("{} = {v}", self.covariate))).unzip(),
+            Some(bins) => {
+                // A bin begins at a quantile; values that are tied stay together, so bins can be fewer than asked.
+                let mut starts: Vec<f64> = (0..bins).map(|b| sorted[b * sorted.len() / bins]).collect();
+                starts.dedup();
+                let name = |b: usize| {
+                    let last = sorted.partition_point(|v| starts.get(b + 1).is_none_or(|s| v < s)) - 1;
+                    format!("{} {} to {}", self.covariate, round(starts[b]), round(sorted[last]))
+                };
+                let names = (0..starts.len()).map(name).collect();
+                (starts, names)
+            }
+        };
+        Ok((names, values.iter().map(|v| starts.partition_point(|s| s <= v) - 1).collect()))
+    }
+}
+
+/// A value with at most four significant digits, for the name of a bin.
+fn round(x: f64) -> f64 {
+    format!("{x:.3e}").parse().unwrap_or(x)
+}
+
+/// The populations that averages are taken over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Populations {
+    /// Their names.
+    pub names: Vec<String>,
+    /// For each estimated unit the populations that it belongs to.
+    pub of: Vec<Vec<u16>>,
+}
+
+impl Populations {
+    /// All, the treated, the control, and the subgroups asked for.
+    pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
+        let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
+        let mut of: Vec<Vec<u16>> = units
+            .iter()
+            .map(|&i| vec![0, if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 }])
+            .collect();
+        for b in by {
+            let (found, place) = b.subgroups(cohort, units)?;
+            let first = names.len();
+            names.extend(found);
+            of.iter_mut().zip(place).for_each(|(o, p)| o.push((first + p) as u16));
+        }
+        Ok(Populations { names, of })
+    }
+}
+
+/// What the walk through the groups of one arm and side gathers.
+struct Gathered {
+    /// Σ_j U_j² for each population.
+    pool_variance: Vec<f64>,
+    /// For each unit (the model's value for its group − the model's value for the unit).
+    bias: Vec<f64>,
+}
+
+/// Means of both arms over one population.
+struct Means {
+    n: usize,
+    mean: [f64; 2],
+    pool_variance: [f64; 2],
+    /// Covariance of the true values between units: spread of the estimates less their own variance.
+    spread: [[f64; 2]; 2],
+    /// Plain variance of the difference between units.
+    difference_variance: f64,
+    bias: [f64; 2],
+}
+
+impl Means {
+    /// Var(a₀θ̂₀ + a₁θ̂₁).
+    fn variance(&self, a: [f64; 2]) -> f64 {
+        let pool = a[0] * a[0] * self.pool_variance[0] + a[1] * a[1] * self.pool_variance[1];
+        let s = &self.spread;
+        let between = a[0] * a[0] * s[0][0] + 2.0 * a[0] * a[1] * s[0][1] + a[1] * a[1] * s[1][1];
+        pool + between.max(0.0) / self.n as f64
+    }
+}
+
+/// The average effects of a run over all estimated units, the treated, the control, and the subgroups asked for.
+pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Vec<AverageEffect>, Error> {
+    let populations = Populations::new(cohort, &analysis.units, by)?;
+    Ok(average_over(cohort, analysis, &populations))
+}
+
+/// The same over populations that are already made.
+pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
+    let fit = &analysis.fit;
+    let n_populations = populations.names.len();
+    let horizon = cohort.horizon();
+    // A time effect exists where both arms have an event; its averages, of either arm, are over those units.
+    let counts = |side: Side| {
+        let mut n = vec![0usize; n_populations];
+        for (e, of) in analysis.effects.iter().zip(&populations.of) {
+            if side == Side::Cure || e.time().is_some() {
+                of.iter().for_each(|&p| n[p as usize] += 1);
+            }
+        }
+        n
+    };
+    let n_in = Side::BOTH.map(counts);
+    let walk = Walk::new(cohort, fit);
+    let scaled = |i: u32| fit.metrics.cure.scaling.apply(cohort.covariates(i as usize));
+    let gathered = walk.each(|arm, side| {
+        let pool = &walk.pools[arm.index()];
+        let model = &fit.models[arm.index()];
+        // The model's cure probability and mean event time: of each unit of the pool, and of each unit estimated.
+        let predict = |i: &u32| {
+            let x = scaled(*i);
+            (model.cure_probability(&x), model.mean_event_time(&x))
+        };
+        let of_pool: Vec<(f64, f64)> = pool.units.iter().map(predict).collect();
+        let n = &n_in[side as usize];
+        let mut influence = Influence::default();
+        let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
+        let mut used = vec![vec![0.0; pool.len()]; n_populations];
+        let mut bias = Vec::with_capacity(analysis.units.len());
+        walk.groups(&analysis.units, arm, side, fit.options.group_size, |q, members, _| {
+            let own = predict(&analysis.units[q]);
+            bias.push(match side {
+                Side::Cure => members.iter().map(|&m| of_pool[m as usize].0).sum::<f64>() / members.len() as f64 - own.0,
+                Side::Time => {
+                    let (mut top, mut bottom) = (0.0, 0.0);
+                    for &(cured, time) in members.iter().map(|&m| &of_pool[m as usize]) {
+                        top += (1.0 - cured) * time;
+                        bottom += 1.0 - cured;
+                    }
+                    if bottom > 0.0 { top / bottom - own.1 } else { 0.0 }
+                }
+            });
+            if side == Side::Time && analysis.effects[q].time().is_none() {
+                return;
+            }
+            ranks.clear();
+            ranks.extend(members.iter().map(|&m| pool.rank(m)));
+            ranks.sort_unstable();
+            outcomes.clear();
+            outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
+            influence.fill(&outcomes, horizon);
+            let values = match side {
+                Side::Cure => &influence.survival,
+                Side::Time => &influence.mean_event_time,
+            };
+            for &p in &populations.of[q] {
+                let used = &mut used[p as usize];
+                for (&r, v) in ranks.iter().zip(values) {
+                    used[r as usize] += v;
+                }
+            }
+        });
+        let pool_variance = used.iter().zip(n).map(|(u, &n)| {
+            let sum: f64 = u.iter().map(|v| v * v).sum();
+            sum / (n.max(1) as f64).powi(2)
+        });
+        Gathered { pool_variance: pool_variance.collect(), bias }
+    });
+
+    let mut out = Vec::new();
+    for side in Side::BOTH {
+        for (p, name) in populations.names.iter().enumerate() {
+            let members: Vec<usize> =
+                (0..analysis.units.len()).filter(|&q| populations.of[q].contains(&(p as u16))).collect();
+            let means = means_of(analysis, side, &members, [0, 1].map(|z| &gathered[z][side as usize]), p);
+            describe(&mut out, side, name, members.len(), means.as_ref(), horizon, fit.options.confidence);
+        }
+    }
+    out
+}
+
+/// The means of one population; `None` where nobody is defined.
+fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 2], p: usize) -> Option<Means> {
+    // Value and variance in each arm.
+    let values = |q: usize| -> Option<[(f64, f64); 2]> {
+        let e = &analysis.effects[q];
+        match side {
+            Side::Cure => Some(Arm::BOTH.map(|z| {
+                let c = &e.arm(z).cure.curve;
+                (c.survival, c.survival_se().map_or(0.0, |s| s * s))
+            })),
+            Side::Time => {
+                e.time()?;
+                Some(Arm::BOTH.map(|z| {
+                    let c = &e.arm(z).time.curve;
+                    (c.mean_event_time().unwrap_or(0.0), c.mean_event_time_se().map_or(0.0, |s| s * s))
+                }))
+            }
+        }
+    };
+    let there: Vec<(usize, [(f64, f64); 2])> = members.iter().filter_map(|&q| Some((q, values(q)?))).collect();
+    let n = there.len();
+    if n == 0 {
+        return None;
+    }
+    let over = |f: &dyn Fn(usize, &[(f64, f64); 2]) -> f64| there.iter().map(|(q, v)| f(*q, v)).sum::<f64>() / n as f64;
+    let mean = [0, 1].map(|z| over(&|_, v| v[z].0));
+    let free = n as f64 / (n as f64 - 1.0).max(1.0);
+    let moment = |a: usize, b: usize| free * over(&|_, v| (v[a].0 - mean[a]) * (v[b].0 - mean[b]));
+    let noise = [0, 1].map(|z| over(&|_, v| v[z].1));
+    let cross = moment(0, 1);
+    let (v0, v1) = (moment(0, 0), moment(1, 1));
+    Some(Means {
+        n,
+        mean,
+        pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
+        spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
+        difference_variance: v0 + v1 - 2.0 * cross,
+        bias: [0, 1].map(|z| over(&|q, _| of[z].bias[q])),
+    })
+}
+
+fn describe(
+    out: &mut Vec<AverageEffect>,
+    side: Side,
+    population: &str,
+    n_members: usize,
+    means: Option<&Means>,
+    horizon: f64,
+    confidence: f64,
+) {
+    let z = two_sided(confidence);
+    let mut add = |estimand: &'static str, found: Option<(f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>)>| {
+        let n = means.map_or(0, |m| m.n);
+        let sd = means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());
+        let (estimate, se, low, high, bias) = match found {
+            Some((v, se, low, high, bias)) => (Some(v), se, low, high, bias),
+            None => (None, None, None, None, None),
+        };
+        out.push(AverageEffect {
+            estimand,
+            population: population.into(),
+            estimate,
+            se,
+            low,
+            high,
+            sd,
+            bias,
+            n_units: n,
+            n_undefined: n_members - n,
+        });
+    };
+    let contrast = |a: [f64; 2]| {
+        means.map(|m| {
+            let value = a[0] * m.mean[0] + a[1] * m.mean[1];
+            (value, m.variance(a).sqrt(), a[0] * m.bias[0] + a[1] * m.bias[1])
+        })
+    };
+    let plain = |a: [f64; 2]| {
+        contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), Some(bias)))
+    };
+    // On the logit scale between 0 and `top`.
+    let bounded = |a: [f64; 2], top: f64| {
+        contrast(a).map(|(v, se, bias)| {
+            let at = |shift: f64| {
+                let odds = v / (top - v) * libm::exp(shift);
+                if odds.is_finite() { top * odds / (1.0 + odds) } else { v }
+            };
+            let reach = z * se * top / (v * (top - v));
+            let (low, high) = if reach.is_finite() { (at(-reach), at(reach)) } else { (v, v) };
+            (v, Some(se), Some(low), Some(high), Some(bias))
+        })
+    };
+    const DIFFERENCE: [f64; 2] = [-1.0, 1.0];
+    let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
+    match side {
+        Side::Cure => {
+            let difference = plain(DIFFERENCE);
+            add("cure_effect", difference);
+            add("cure_treated", bounded(treated, 1.0));
+            add("cure_control", bounded(control, 1.0));
+            // log(θ₁/θ₀) has the gradient (−1/θ₀, 1/θ₁).
+            let ratio = means.filter(|m| m.mean[0] > 0.0 && m.mean[1] > 0.0).map(|m| {
+                let (value, gradient) = (m.mean[1] / m.mean[0], [-1.0 / m.mean[0], 1.0 / m.mean[1]]);
+                let se = m.variance(gradient).sqrt();
+                let bias = value - (m.mean[1] - m.bias[1]) / (m.mean[0] - m.bias[0]);
+                let end = |s: f64| value * libm::exp(s * z * se);
+                (value, Some(value * se), Some(end(-1.0)), Some(end(1.0)), Some(bias))
+            });
+            add("cure_ratio", ratio);
+            // Altman (1998): where the effect may be zero the number has no interval in one piece.
+            let needed = difference.filter(|d| d.0 != 0.0).map(|(v, se, low, high, _)| {
+                let one_sign = low.zip(high).filter(|(l, h)| l * h > 0.0);
+                let ends = one_sign.map(|(l, h)| (1.0 / h, 1.0 / l));
+                (1.0 / v, se.map(|s| s / (v * v)), ends.map(|e| e.0), ends.map(|e| e.1), None)
+            });
+            add("number_needed_to_treat", needed);
+        }
+        Side::Time => {
+            add("time_effect", plain(DIFFERENCE));
+            add("mean_event_time_treated", bounded(treated, horizon));
+            add("mean_event_time_control", bounded(control, horizon));
+        }
+    }
+}
