@@ -21,14 +21,12 @@ struct Tally {
     square: f64,
     variance: f64,
     bias: f64,
-    held_corrected: usize,
 }
 
 impl Tally {
     fn add(&mut self, estimate: f64, se: f64, low: f64, high: f64, bias: f64, truth: f64) {
         self.n += 1;
         self.held += usize::from(low <= truth && truth <= high);
-        self.held_corrected += usize::from(low - bias <= truth && truth <= high - bias);
         self.width += high - low;
         self.error += estimate - truth;
         self.square += (estimate - truth) * (estimate - truth);
@@ -40,9 +38,8 @@ impl Tally {
         let n = self.n as f64;
         let mean = self.error / n;
         format!(
-            "{what:<34} covers {:5.1} %  corrected {:5.1} %  width {:8.4}  mean error {:8.4} (models expect {:8.4})  sd {:7.4}  se {:7.4}",
+            "{what:<34} covers {:5.1} %  width {:8.4}  mean error {:8.4} (models expect {:8.4})  sd {:7.4}  se {:7.4}",
             100.0 * self.held as f64 / n,
-            100.0 * self.held_corrected as f64 / n,
             self.width / n,
             mean,
             self.bias / n,
@@ -52,7 +49,10 @@ impl Tally {
     }
 }
 
-/// For each population and estimand, then the units' own intervals.
+/// Over all estimated units.
+const AVERAGES: [&str; 4] = ["cure_effect", "cure_effect_corrected", "time_effect", "time_effect_corrected"];
+
+/// For each average, then the units' own intervals.
 fn tally(scenario: Scenario, n: usize, k: usize, confounded: bool, seeds: std::ops::Range<u64>) -> Vec<(String, Tally)> {
     // The truth of the population, from a draw far larger than any cohort.
     let large = simulate(scenario, 400_000, confounded, 987_654_321);
@@ -61,27 +61,29 @@ fn tally(scenario: Scenario, n: usize, k: usize, confounded: bool, seeds: std::o
     };
     let cure_truth = population(&|t| t.cure_effect());
     let time_truth = population(&|t| t.time_effect());
-    let mut out: Vec<(String, Tally)> = ["cure_effect all", "time_effect all", "unit cure", "unit time"]
+    let mut out: Vec<(String, Tally)> = AVERAGES
+        .into_iter()
+        .chain(["unit cure", "unit time"])
         .map(|s| (s.to_string(), Tally::default()))
-        .into();
+        .collect();
     for seed in seeds {
         let world = simulate(scenario, n, confounded, seed);
         let options = Options { group_size: k, scale: Scale::Standard, ..Options::default() };
         let Ok(found) = analysis::run(&world.cohort, &options, &Unwatched) else { continue };
         let averages = average_effects(&world.cohort, &found, &[]).expect("no subgroup is asked for");
-        for (at, truth) in [(0, cure_truth), (1, time_truth)] {
-            let (estimand, population) = out[at].0.split_once(' ').map(|(a, b)| (a.to_string(), b.to_string())).unwrap();
-            let a = averages.iter().find(|a| a.estimand == estimand && a.population == population).unwrap();
-            if let (Some(v), Some(se), Some(low), Some(high), Some(bias)) = (a.estimate, a.se, a.low, a.high, a.bias) {
-                out[at].1.add(v, se, low, high, bias, truth);
+        for (at, estimand) in AVERAGES.into_iter().enumerate() {
+            let truth = if estimand.starts_with("cure") { cure_truth } else { time_truth };
+            let a = averages.iter().find(|a| a.estimand == estimand && a.population == "all").unwrap();
+            if let (Some(v), Some(se), Some(low), Some(high)) = (a.estimate, a.se, a.low, a.high) {
+                out[at].1.add(v, se, low, high, a.bias.unwrap_or(0.0), truth);
             }
         }
         for (&i, e) in found.units.iter().zip(&found.effects) {
             let truth = &world.truth[i as usize];
             let c = e.cure_interval(0.95);
-            out[2].1.add(e.cure(), c.se.unwrap_or(0.0), c.low, c.high, 0.0, truth.cure_effect());
+            out[4].1.add(e.cure(), c.se.unwrap_or(0.0), c.low, c.high, 0.0, truth.cure_effect());
             if let (Some(v), Some(t)) = (e.time(), e.time_interval(world.cohort.horizon(), 0.95)) {
-                out[3].1.add(v, t.se.unwrap_or(0.0), t.low, t.high, 0.0, truth.time_effect());
+                out[5].1.add(v, t.se.unwrap_or(0.0), t.low, t.high, 0.0, truth.time_effect());
             }
         }
     }

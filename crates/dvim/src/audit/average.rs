@@ -18,10 +18,13 @@
 //! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the differences
 //! mostly cancel, but not where treatment goes with covariates. `bias` says how much the fitted cure models, which saw
 //! none of these outcomes, expect: the mean over P of (the model's value for the group − the model's value for the unit).
+//! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
+//! training set is another sample, so the two variances add.
 
 use super::passes::{Side, Walk};
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
+use crate::cure::{CureModel, truncated_mean};
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::interval::two_sided;
 use crate::survival::Influence;
@@ -29,7 +32,7 @@ use crate::survival::Influence;
 /// An average over a population, with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AverageEffect {
-    /// `cure_effect`, `time_effect`, an arm's value, `cure_ratio` or `number_needed_to_treat`.
+    /// `cure_effect`, `time_effect` (plain or `_corrected`), an arm's value, `cure_ratio` or `number_needed_to_treat`.
     pub estimand: &'static str,
     /// `all`, `treated`, `control` or a subgroup.
     pub population: String,
@@ -153,12 +156,14 @@ impl Populations {
     }
 }
 
-/// What the walk through the groups of one arm and side gathers.
+/// What the walk through the groups of one arm and side gathers, for each population.
 struct Gathered {
-    /// Σ_j U_j² for each population.
+    /// Σ_j U_j².
     pool_variance: Vec<f64>,
-    /// For each unit (the model's value for its group − the model's value for the unit).
+    /// Mean of (the model's value for the group − the model's value for the unit).
     bias: Vec<f64>,
+    /// Its variance, from the covariance of the model's parameters; `None` where the fit is not certified.
+    bias_variance: Vec<Option<f64>>,
 }
 
 /// Means of both arms over one population.
@@ -171,6 +176,7 @@ struct Means {
     /// Plain variance of the difference between units.
     difference_variance: f64,
     bias: [f64; 2],
+    bias_variance: [Option<f64>; 2],
 }
 
 impl Means {
@@ -210,30 +216,17 @@ pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populati
     let gathered = walk.each(|arm, side| {
         let pool = &walk.pools[arm.index()];
         let model = &fit.models[arm.index()];
-        // The model's cure probability and mean event time: of each unit of the pool, and of each unit estimated.
-        let predict = |i: &u32| {
-            let x = scaled(*i);
-            (model.cure_probability(&x), model.mean_event_time(&x))
-        };
-        let of_pool: Vec<(f64, f64)> = pool.units.iter().map(predict).collect();
+        // The model's value and its slope in the linear predictor: of the units of the pool, and of those estimated.
+        let predict = |i: &u32| Predicted::of(model, &scaled(*i), side);
+        let of_pool: Vec<Predicted> = pool.units.iter().map(predict).collect();
         let n = &n_in[side as usize];
         let mut influence = Influence::default();
         let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
+        // Sums of influences by rank, and of shares in the groups' model values by position.
         let mut used = vec![vec![0.0; pool.len()]; n_populations];
-        let mut bias = Vec::with_capacity(analysis.units.len());
+        let mut shares = vec![vec![0.0; pool.len()]; n_populations];
+        let mut own = vec![Expected::new(cohort.n_covariates()); n_populations];
         walk.groups(&analysis.units, arm, side, fit.options.group_size, |q, members, _| {
-            let own = predict(&analysis.units[q]);
-            bias.push(match side {
-                Side::Cure => members.iter().map(|&m| of_pool[m as usize].0).sum::<f64>() / members.len() as f64 - own.0,
-                Side::Time => {
-                    let (mut top, mut bottom) = (0.0, 0.0);
-                    for &(cured, time) in members.iter().map(|&m| &of_pool[m as usize]) {
-                        top += (1.0 - cured) * time;
-                        bottom += 1.0 - cured;
-                    }
-                    if bottom > 0.0 { top / bottom - own.1 } else { 0.0 }
-                }
-            });
             if side == Side::Time && analysis.effects[q].time().is_none() {
                 return;
             }
@@ -247,18 +240,31 @@ pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populati
                 Side::Cure => &influence.survival,
                 Side::Time => &influence.mean_event_time,
             };
+            let total: f64 = members.iter().map(|&m| of_pool[m as usize].weight).sum();
+            let x = scaled(analysis.units[q]);
+            let unit = Predicted::of(model, &x, side);
             for &p in &populations.of[q] {
-                let used = &mut used[p as usize];
+                let (used, shares) = (&mut used[p as usize], &mut shares[p as usize]);
                 for (&r, v) in ranks.iter().zip(values) {
                     used[r as usize] += v;
                 }
+                if total > 0.0 {
+                    members.iter().for_each(|&m| shares[m as usize] += of_pool[m as usize].weight / total);
+                }
+                own[p as usize].add(-1.0, &unit, &x);
             }
         });
-        let pool_variance = used.iter().zip(n).map(|(u, &n)| {
-            let sum: f64 = u.iter().map(|v| v * v).sum();
-            sum / (n.max(1) as f64).powi(2)
-        });
-        Gathered { pool_variance: pool_variance.collect(), bias }
+        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
+        for p in 0..n_populations {
+            let size = n[p].max(1) as f64;
+            out.pool_variance.push(used[p].iter().map(|v| v * v).sum::<f64>() / (size * size));
+            for (m, &share) in shares[p].iter().enumerate().filter(|(_, s)| **s > 0.0) {
+                own[p].add(share, &of_pool[m], &scaled(pool.units[m]));
+            }
+            out.bias.push(own[p].value / size);
+            out.bias_variance.push(own[p].variance(model, side).map(|v| v / (size * size)));
+        }
+        out
     });
 
     let mut out = Vec::new();
@@ -271,6 +277,78 @@ pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populati
         }
     }
     out
+}
+
+/// What a cure model expects of one unit.
+struct Predicted {
+    /// P(cure), or the mean event time.
+    value: f64,
+    /// Weight in its group: the Kaplan–Meier curve of a mixed group is the mean curve, whose mean event time weighs
+    /// each member by its probability of an event.
+    weight: f64,
+    /// Derivative of the value in the linear predictor, and in ln σ.
+    slope: [f64; 2],
+}
+
+impl Predicted {
+    fn of(model: &CureModel, x: &[f64], side: Side) -> Predicted {
+        let cured = model.cure_probability(x);
+        match side {
+            Side::Cure => Predicted { value: cured, weight: 1.0, slope: [cured * (1.0 - cured), 0.0] },
+            Side::Time => {
+                let (log_horizon, location) = (libm::log(model.horizon), model.latency_location(x));
+                let mean = |by: f64, sigma: f64| truncated_mean(log_horizon, location + by, model.log_sigma + sigma);
+                let h = 1e-4;
+                Predicted {
+                    value: mean(0.0, 0.0),
+                    weight: 1.0 - cured,
+                    slope: [(mean(h, 0.0) - mean(-h, 0.0)) / (2.0 * h), (mean(0.0, h) - mean(0.0, -h)) / (2.0 * h)],
+                }
+            }
+        }
+    }
+}
+
+/// A sum of expectations with its gradient in the parameters of one part of the model: intercept, coefficients, ln σ.
+#[derive(Clone)]
+struct Expected {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+impl Expected {
+    fn new(n_covariates: usize) -> Expected {
+        Expected { value: 0.0, gradient: vec![0.0; n_covariates + 2] }
+    }
+
+    fn add(&mut self, share: f64, of: &Predicted, x: &[f64]) {
+        self.value += share * of.value;
+        self.gradient[0] += share * of.slope[0];
+        for (g, v) in self.gradient[1..].iter_mut().zip(x) {
+            *g += share * of.slope[0] * v;
+        }
+        self.gradient[x.len() + 1] += share * of.slope[1];
+    }
+
+    /// g'Vg, V being the covariance of that part.
+    fn variance(&self, model: &CureModel, side: Side) -> Option<f64> {
+        let covariance = model.covariance.as_ref()?;
+        let p = model.n_covariates();
+        let all = 2 * p + 3;
+        let place = |a: usize| match side {
+            Side::Cure => (a <= p).then_some(a),
+            Side::Time => Some(p + 1 + a),
+        };
+        let mut sum = 0.0;
+        for (a, ga) in self.gradient.iter().enumerate() {
+            for (b, gb) in self.gradient.iter().enumerate() {
+                if let (Some(a), Some(b)) = (place(a), place(b)) {
+                    sum += ga * gb * covariance[a * all + b];
+                }
+            }
+        }
+        Some(sum.max(0.0))
+    }
 }
 
 /// The means of one population; `None` where nobody is defined.
@@ -310,7 +388,8 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
         pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
         spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
         difference_variance: v0 + v1 - 2.0 * cross,
-        bias: [0, 1].map(|z| over(&|q, _| of[z].bias[q])),
+        bias: [0, 1].map(|z| of[z].bias[p]),
+        bias_variance: [0, 1].map(|z| of[z].bias_variance[p]),
     })
 }
 
@@ -366,11 +445,20 @@ fn describe(
         })
     };
     const DIFFERENCE: [f64; 2] = [-1.0, 1.0];
+    // Less the bias that the models expect, at the price of the models' own variance.
+    let corrected = |a: [f64; 2]| {
+        let m = means?;
+        let (v, se, bias) = contrast(a)?;
+        let models = m.bias_variance[0]? * a[0] * a[0] + m.bias_variance[1]? * a[1] * a[1];
+        let (v, se) = (v - bias, f64::sqrt(se * se + models));
+        Some((v, Some(se), Some(v - z * se), Some(v + z * se), None))
+    };
     let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
     match side {
         Side::Cure => {
             let difference = plain(DIFFERENCE);
             add("cure_effect", difference);
+            add("cure_effect_corrected", corrected(DIFFERENCE));
             add("cure_treated", bounded(treated, 1.0));
             add("cure_control", bounded(control, 1.0));
             // log(θ₁/θ₀) has the gradient (−1/θ₀, 1/θ₁).
@@ -392,6 +480,7 @@ fn describe(
         }
         Side::Time => {
             add("time_effect", plain(DIFFERENCE));
+            add("time_effect_corrected", corrected(DIFFERENCE));
             add("mean_event_time_treated", bounded(treated, horizon));
             add("mean_event_time_control", bounded(control, horizon));
         }

@@ -5,4 +5,6 @@
 //! is averaged, weighed or bounded is read off that pass. Nothing here changes an estimate.
 
 pub mod average;
+pub mod balance;
+pub mod follow_up;
 pub mod passes;
