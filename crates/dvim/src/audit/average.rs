@@ -192,11 +192,12 @@ impl Means {
 /// The average effects of a run over all estimated units, the treated, the control, and the subgroups asked for.
 pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Vec<AverageEffect>, Error> {
     let populations = Populations::new(cohort, &analysis.units, by)?;
-    Ok(average_over(cohort, analysis, &populations))
+    Ok(average_over(&Walk::new(cohort, analysis), &populations))
 }
 
 /// The same over populations that are already made.
-pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
+pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
+    let (cohort, analysis) = (walk.cohort, walk.analysis);
     let fit = &analysis.fit;
     let n_populations = populations.names.len();
     let horizon = cohort.horizon();
@@ -211,7 +212,6 @@ pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populati
         n
     };
     let n_in = Side::BOTH.map(counts);
-    let walk = Walk::new(cohort, fit);
     let scaled = |i: u32| fit.metrics.cure.scaling.apply(cohort.covariates(i as usize));
     let gathered = walk.each(|arm, side| {
         let pool = &walk.pools[arm.index()];
@@ -226,7 +226,7 @@ pub fn average_over(cohort: &Cohort, analysis: &Analysis, populations: &Populati
         let mut used = vec![vec![0.0; pool.len()]; n_populations];
         let mut shares = vec![vec![0.0; pool.len()]; n_populations];
         let mut own = vec![Expected::new(cohort.n_covariates()); n_populations];
-        walk.groups(&analysis.units, arm, side, fit.options.group_size, |q, members, _| {
+        walk.groups(arm, side, |q, members, _| {
             if side == Side::Time && analysis.effects[q].time().is_none() {
                 return;
             }

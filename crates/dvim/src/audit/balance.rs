@@ -11,7 +11,6 @@
 //! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
 
 use super::passes::{Side, Walk};
-use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
 use rayon::prelude::*;
@@ -98,10 +97,8 @@ pub const FAR: f64 = 2.0;
 
 impl Balance {
     /// The balance of a run.
-    pub fn of(cohort: &Cohort, analysis: &Analysis) -> Balance {
-        let fit = &analysis.fit;
-        let k = fit.options.group_size;
-        let walk = Walk::new(cohort, fit);
+    pub fn of(walk: &Walk<'_>) -> Balance {
+        let (cohort, analysis) = (walk.cohort, walk.analysis);
         struct Found {
             counts: Vec<u32>,
             /// For each estimated unit the distance to the nearest member that is not the unit itself.
@@ -111,7 +108,7 @@ impl Balance {
             let pool = &walk.pools[arm.index()];
             let mut counts = vec![0u32; pool.len()];
             let mut nearest = vec![f64::NAN; analysis.units.len()];
-            walk.groups(&analysis.units, arm, side, k, |q, members, squared| {
+            walk.groups(arm, side, |q, members, squared| {
                 members.iter().for_each(|&m| counts[m as usize] += 1);
                 let other = members.iter().position(|&m| pool.units[m as usize] != analysis.units[q]);
                 nearest[q] = other.map_or(f64::NAN, |m| squared[m].sqrt());

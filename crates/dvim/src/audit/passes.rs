@@ -1,9 +1,10 @@
 //! One more walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
-use crate::analysis::Fit;
+use crate::analysis::{Analysis, Fit};
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{Matcher, Pool};
 use crate::metric::Metric;
+use std::sync::OnceLock;
 
 /// The two estimands, each with a metric and groups of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,32 +36,50 @@ impl Side {
     }
 }
 
-/// Queries searched at a time: their groups are kept until they have been visited.
+/// Queries searched at a time where groups are too many to be kept.
 const BLOCK: usize = 4096;
+/// Members of groups kept from one walk to the next, at most: 12 bytes each.
+const KEPT: usize = 16_000_000;
 
-/// The pools of both arms, ready to be walked.
+/// The groups of all estimated units of a run, ready to be walked through again and again.
 pub struct Walk<'a> {
-    cohort: &'a Cohort,
-    fit: &'a Fit,
-    /// Control, treated.
+    /// The cohort.
+    pub cohort: &'a Cohort,
+    /// The run.
+    pub analysis: &'a Analysis,
+    /// The units that groups are drawn from: control, treated.
     pub pools: [Pool; 2],
+    /// Groups found by an earlier walk, by arm and side.
+    kept: [[OnceLock<(Vec<u32>, Vec<f64>)>; 2]; 2],
 }
 
 impl<'a> Walk<'a> {
-    /// Prepares the pools of a fit.
-    pub fn new(cohort: &'a Cohort, fit: &'a Fit) -> Walk<'a> {
-        Walk { cohort, fit, pools: Arm::BOTH.map(|z| fit.pool(cohort, z)) }
+    /// Prepares the pools of a run.
+    pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
+        Walk { cohort, analysis, pools: Arm::BOTH.map(|z| analysis.fit.pool(cohort, z)), kept: Default::default() }
     }
 
-    /// Visits the group of each unit in one arm under one metric, in the order of the units: the position of the
-    /// unit in `units`, the members (positions in the pool, nearest first) and their squared distances.
-    pub fn groups(&self, units: &[u32], arm: Arm, side: Side, k: usize, mut visit: impl FnMut(usize, &[u32], &[f64])) {
-        let metric = side.metric(self.fit);
-        let matcher = Matcher::new(&self.pools[arm.index()], self.cohort, metric);
-        for (b, block) in units.chunks(BLOCK).enumerate() {
+    /// Visits the group of each estimated unit in one arm under one metric, in the order of the units: the position of
+    /// the unit in `analysis.units`, the members (positions in the pool, nearest first) and their squared distances.
+    pub fn groups(&self, arm: Arm, side: Side, mut visit: impl FnMut(usize, &[u32], &[f64])) {
+        let (fit, units) = (&self.analysis.fit, &self.analysis.units);
+        let k = fit.options.group_size;
+        let find = |matcher: &Matcher<'_>, block: &[u32]| {
             let rows: Vec<f64> =
                 block.iter().flat_map(|&i| self.cohort.covariates(i as usize)).copied().collect();
-            let (members, squared) = matcher.group(&metric.place(&rows), k);
+            matcher.group(&side.metric(fit).place(&rows), k)
+        };
+        let matcher = || Matcher::new(&self.pools[arm.index()], self.cohort, side.metric(fit));
+        if units.len() * k <= KEPT {
+            let (members, squared) = self.kept[arm.index()][side as usize].get_or_init(|| find(&matcher(), units));
+            for q in 0..units.len() {
+                visit(q, &members[q * k..(q + 1) * k], &squared[q * k..(q + 1) * k]);
+            }
+            return;
+        }
+        let matcher = matcher();
+        for (b, block) in units.chunks(BLOCK).enumerate() {
+            let (members, squared) = find(&matcher, block);
             for q in 0..block.len() {
                 visit(b * BLOCK + q, &members[q * k..(q + 1) * k], &squared[q * k..(q + 1) * k]);
             }
