@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use dvim::analysis::Options;
+use dvim::audit::average::By;
 use dvim::cohort::Roles;
 use dvim::metric::{MetricChoice, Scale};
 use dvim::simulate::Scenario;
@@ -20,6 +21,7 @@ const EXAMPLE: &str = "Example, from a table of patients to the two match groups
   dvim check cohort.csv --time time --event event --treatment treatment --horizon 800
   dvim fit   cohort.csv --time time --event event --treatment treatment --horizon 800 -o run
   dvim match run 17
+  dvim audit run
 
 Or just: dvim demo
 
@@ -47,6 +49,8 @@ pub enum Command {
     Fit(FitArgs),
     /// Show the match groups of one patient of a run
     Match(MatchArgs),
+    /// Say whether a run can be relied on: intervals, follow-up, balance, sensitivity
+    Audit(AuditArgs),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -256,12 +260,50 @@ pub struct FitArgs {
     pub roles: RoleArgs,
     #[command(flatten)]
     pub method: MethodArgs,
+    #[command(flatten)]
+    pub by: ByArgs,
     /// Where to write the run
     #[arg(short, long, value_name = "DIR", default_value = "dvim-run")]
     pub output: PathBuf,
     /// Replace a run that exists
     #[arg(long)]
     pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// `--by`.
+#[derive(Args)]
+pub struct ByArgs {
+    /// Average effects by subgroup too: a covariate, or a covariate and a number of bins of equal size, such as age:4
+    #[arg(long, value_name = "COVARIATE[:BINS]")]
+    pub by: Vec<String>,
+}
+
+impl ByArgs {
+    /// As the engine takes them.
+    pub fn by(&self) -> Vec<By> {
+        self.by.iter().map(|b| By::parse(b)).collect()
+    }
+}
+
+/// `dvim audit`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim audit run --by sex --by age:4")]
+pub struct AuditArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    #[command(flatten)]
+    pub by: ByArgs,
+    /// Repeat the whole analysis with this many other seeds
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seeds: usize,
+    /// Write how often each patient is used, the weights that balance rests on
+    #[arg(long, value_name = "FILE")]
+    pub uses: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
 }

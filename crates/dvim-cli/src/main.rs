@@ -80,6 +80,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Fit(args) => commands::fit::run(&args),
         Command::Match(args) => commands::match_groups::run(&args),
+        Command::Audit(args) => commands::audit::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);

@@ -13,6 +13,7 @@
 
 use crate::atomic::{Directory, Hashing};
 use dvim::analysis::{Analysis, Fit};
+use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::error::Problem;
 use dvim::table::Ids;
@@ -84,12 +85,13 @@ pub fn write_run(
     force: bool,
     cohort: &Cohort,
     analysis: &Analysis,
+    audit: &Audit,
     input: InputRecord,
     roles: RolesRecord,
     warnings: &[Problem],
 ) -> io::Result<Summary> {
     let directory = begin_run(target, force)?;
-    let summary = write_files(&directory, cohort, analysis, input, roles, warnings)?;
+    let summary = write_files(&directory, cohort, analysis, audit, input, roles, warnings)?;
     directory.publish()?;
     Ok(summary)
 }
@@ -99,6 +101,7 @@ pub fn write_files(
     directory: &Directory,
     cohort: &Cohort,
     analysis: &Analysis,
+    audit: &Audit,
     input: InputRecord,
     roles: RolesRecord,
     warnings: &[Problem],
@@ -113,7 +116,7 @@ pub fn write_files(
         directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
     );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, &analysis.fit))?);
-    let summary = Summary::of(cohort, analysis, input, roles, warnings, files);
+    let summary = Summary::of(cohort, analysis, audit, input, roles, warnings, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")

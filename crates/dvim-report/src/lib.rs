@@ -1,6 +1,7 @@
 //! What was found, as records, text, tables and plots. No statistic is computed here and no file is touched.
 
 pub mod plot;
+pub mod audit;
 pub mod record;
 pub mod report;
 pub mod tables;

@@ -1,7 +1,10 @@
 //! Engine values as versioned records for JSON: what `summary.json` and a saved run hold.
 //! Records go both ways, so that a run can be reopened. Field names are part of the schema.
 
-use dvim::analysis::{Analysis, Average, Fit, Options};
+use crate::audit::AuditRecord;
+use dvim::analysis::{Analysis, Fit, Options};
+use dvim::audit::Audit;
+use dvim::audit::average::AverageEffect;
 use dvim::cohort::{Arm, Cohort};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
@@ -166,18 +169,48 @@ impl CountsRecord {
 /// An average effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AverageRecord {
-    /// `cure_effect` or `time_effect`.
+    /// `cure_effect`, `time_effect`, with `_corrected` less the expected matching bias; an arm's value, `cure_ratio`,
+    /// `number_needed_to_treat`.
     pub estimand: String,
-    /// `all`, `treated` or `control`.
+    /// `all`, `treated`, `control` or a subgroup.
     pub population: String,
     /// The mean; `null` where no unit's effect is defined.
     pub estimate: Option<f64>,
+    /// Its standard error, by unit.
+    #[serde(default)]
+    pub se: Option<f64>,
+    /// Lower end of the interval.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// Matching bias that the cure models expect; part of the estimate.
+    #[serde(default)]
+    pub bias: Option<f64>,
     /// Spread between units; not a standard error.
     pub sd: Option<f64>,
     /// Units that it rests on.
     pub n_units: usize,
     /// Units whose effect is undefined.
     pub n_undefined: usize,
+}
+
+impl From<&AverageEffect> for AverageRecord {
+    fn from(a: &AverageEffect) -> AverageRecord {
+        AverageRecord {
+            estimand: a.estimand.into(),
+            population: a.population.clone(),
+            estimate: a.estimate,
+            se: a.se,
+            low: a.low,
+            high: a.high,
+            bias: a.bias,
+            sd: a.sd,
+            n_units: a.n_units,
+            n_undefined: a.n_undefined,
+        }
+    }
 }
 
 /// How often a flag was raised.
@@ -254,6 +287,9 @@ pub struct Summary {
     pub average_effects: Vec<AverageRecord>,
     /// How often each flag of `effects.csv` was raised.
     pub flags: BTreeMap<String, FlagRecord>,
+    /// What a reviewer asks: follow-up, balance, heterogeneity, sensitivity.
+    #[serde(default)]
+    pub audit: Option<AuditRecord>,
     /// What is worth knowing of the input.
     pub warnings: Vec<ProblemRecord>,
     /// SHA-256 of the other files of the run.
@@ -265,30 +301,13 @@ impl Summary {
     pub fn of(
         cohort: &Cohort,
         analysis: &Analysis,
+        audit: &Audit,
         input: InputRecord,
         roles: RolesRecord,
         warnings: &[Problem],
         files: BTreeMap<String, String>,
     ) -> Summary {
         let n = analysis.effects.len();
-        let record = |estimand: &str, population: &str, a: Average| AverageRecord {
-            estimand: estimand.into(),
-            population: population.into(),
-            estimate: a.mean,
-            sd: a.sd,
-            n_units: a.n_units,
-            n_undefined: a.n_undefined,
-        };
-        let populations = [("all", None), ("treated", Some(Arm::Treated)), ("control", Some(Arm::Control))];
-        let average_effects = populations
-            .iter()
-            .map(|(name, arm)| record("cure_effect", name, analysis.average_cure_effect(cohort, *arm)))
-            .chain(
-                populations
-                    .iter()
-                    .map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))),
-            )
-            .collect();
         let flags = analysis.flag_counts().into_iter().map(|(flag, n_units)| {
             let share = if n > 0 { n_units as f64 / n as f64 } else { 0.0 };
             (flag.name().to_string(), FlagRecord { n_units, share, meaning: flag.meaning() })
@@ -302,8 +321,9 @@ impl Summary {
             options: (&analysis.fit.options).into(),
             counts: ByArm::map(|z| CountsRecord::of(cohort, &analysis.fit, z)),
             models: ByArm::map(|z| ModelRecord::from(&analysis.fit.models[z.index()])),
-            average_effects,
+            average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
             flags: flags.collect(),
+            audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(ProblemRecord::from).collect(),
             files,
         }

@@ -1,5 +1,6 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
+use crate::audit::with_interval;
 use crate::record::{ModelFlagRecord, ModelRecord, Summary};
 use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
@@ -200,11 +201,16 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
     {
         let cell = |population: &str| {
-            s.average(estimand, population).and_then(|a| a.estimate).map_or("undefined".into(), |v| signed(scale * v))
+            s.average(estimand, population).map_or("undefined".into(), |a| with_interval(a, scale))
         };
         grid.row([name.to_string(), cell("all"), cell("treated"), cell("control")]);
     }
-    let _ = write!(out, "\nMean over estimated patients\n{}", grid.render());
+    let _ = write!(
+        out,
+        "\nMean over estimated patients, with {:.0} % intervals\n{}",
+        100.0 * s.options.confidence,
+        grid.render()
+    );
 
     out.push_str("\nHow the effects vary between patients\n");
     let cure: Vec<f64> = analysis.effects.iter().map(|e| 100.0 * e.cure()).collect();

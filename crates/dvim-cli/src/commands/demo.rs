@@ -5,6 +5,7 @@ use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis::{self, Options, average};
+use dvim::audit::Audit;
 use dvim::simulate::{Scenario, simulate};
 use dvim_io::atomic::Directory;
 use dvim_io::run::write_files;
@@ -30,7 +31,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     directory.write("truth.csv", |out| tables::write_truth(out, &world))?;
     let n_bytes = directory.size("cohort.csv")?;
     let input = InputRecord { file: "cohort.csv".into(), sha256, n_bytes, n_rows: args.n };
-    let summary = write_files(&directory, cohort, &found, input, RolesRecord::simulated(cohort), &[])?;
+    let audit = Audit::of(cohort, &found, &[])?;
+    let summary = write_files(&directory, cohort, &found, &audit, input, RolesRecord::simulated(cohort), &[])?;
     let about = format!(
         "A simulated cohort of {} patients (scenario {} of the paper, seed {}), in which every patient's true effects are known. Times run to a horizon of {}.",
         text::grouped(args.n),

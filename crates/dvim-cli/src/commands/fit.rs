@@ -5,6 +5,7 @@ use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis;
+use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort};
 use dvim_io::memory::{available, forecast_shape};
 use dvim_io::run::{begin_run, write_run};
@@ -26,6 +27,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     drop(read.table);
     warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
     let found = analysis::run(&cohort, &options, &progress)?;
+    let audit = Audit::of(&cohort, &found, &args.by.by())?;
     let input = InputRecord { file: file_name(&args.table), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
     let roles = RolesRecord {
         time: roles.time,
@@ -35,7 +37,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
         covariates: cohort.names().to_vec(),
         labels: ByArm::map(|z| cohort.label(z).to_string()),
     };
-    let summary = write_run(&args.output, args.force, &cohort, &found, input, roles, &warnings)?;
+    let summary = write_run(&args.output, args.force, &cohort, &found, &audit, input, roles, &warnings)?;
     for w in &warnings {
         say(&w.to_string());
     }
