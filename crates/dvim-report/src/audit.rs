@@ -269,8 +269,6 @@ pub struct VariesRecord {
     pub estimand: String,
     /// Slope of the matched estimates on the models' predictions.
     pub slope: TestedRecord,
-    /// p of "all fifths are equal".
-    pub p_fifths: Option<f64>,
     /// The fifths.
     pub fifths: Vec<FifthRecord>,
     /// Area under the ranking curve.
@@ -284,7 +282,6 @@ impl VariesRecord {
         VariesRecord {
             estimand: estimand.into(),
             slope: v.slope.into(),
-            p_fifths: v.p_fifths,
             fifths: v
                 .fifths
                 .iter()
@@ -422,7 +419,8 @@ pub fn write_uses(out: &mut impl io::Write, cohort: &Cohort, audit: &Audit) -> i
 
 /// An average with its interval: "+5.1 (2.0 to 8.1)".
 pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
-    let show = |v: f64| if a.estimand.ends_with("effect") || a.estimand.ends_with("corrected") { signed(v) } else { short(v) };
+    let show =
+        |v: f64| if a.estimand.ends_with("effect") || a.estimand.ends_with("corrected") { signed(v) } else { short(v) };
     match (a.estimate, a.low, a.high) {
         (Some(v), Some(low), Some(high)) => {
             format!("{} ({} to {})", show(scale * v), show(scale * low), show(scale * high))
@@ -518,7 +516,8 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
     if order.len() > 10 {
         let _ = writeln!(out, "  … and {} more covariates (all of them with --json)", order.len() - 10);
     }
-    let mut grid = Grid::new(2, &["pool", "metric", "patients", "effective", "never used", "most used", "median diameter"]);
+    let mut grid =
+        Grid::new(2, &["pool", "metric", "patients", "effective", "never used", "most used", "median diameter"]);
     for u in &b.uses {
         grid.row([
             u.arm.clone(),
@@ -554,7 +553,7 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
     }
 
     out.push_str("\nDo effects differ between patients? (predicted by models that saw none of these outcomes)\n");
-    let mut grid = Grid::new(1, &["", "slope", "p", "fifths equal? p", "top fifth", "bottom fifth", "AUTOC", "p"]);
+    let mut grid = Grid::new(1, &["", "slope", "p", "top fifth", "bottom fifth", "AUTOC", "p"]);
     for v in &audit.heterogeneity {
         let scale = if v.estimand == "cure_effect" { 100.0 } else { 1.0 };
         let ends = [v.fifths.last(), v.fifths.first()].map(|f| f.map_or(String::new(), |f| signed(scale * f.estimate)));
@@ -562,7 +561,6 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
             v.estimand.replace('_', " "),
             format!("{:.2} ± {:.2}", v.slope.estimate, v.slope.se),
             short(v.slope.p),
-            v.p_fifths.map_or(String::new(), short),
             ends[0].clone(),
             ends[1].clone(),
             signed(scale * v.autoc.estimate),
@@ -595,14 +593,21 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
         let _ = writeln!(
             out,
             "  informative censoring: {} if all censored had their event, {} if all were cured (as estimated {}); from {} to {} if it differs by arm",
-            p(events), p(cured), p(found), p(least), p(most)
+            p(events),
+            p(cured),
+            p(found),
+            p(least),
+            p(most)
         );
     }
     if let (Some([low, high]), Some(share), Some(all)) = (s.always_uncured, s.always_uncured_share, s.unrestricted) {
         let _ = writeln!(
             out,
             "  the time effect compares different people in the two arms ({}); among those uncured under both ({} if nobody loses a cure by treatment, or none gains one) it lies between {} and {}",
-            signed(all), percent(share), signed(low), signed(high)
+            signed(all),
+            percent(share),
+            signed(low),
+            signed(high)
         );
     }
     let mut grid = Grid::new(1, &["group size", "seed", "cure effect, points", "time effect"]);
@@ -636,16 +641,26 @@ pub fn section(averages: &[AverageRecord], audit: &AuditRecord, first_figure: us
     for f in &audit.follow_up {
         body += &paragraph(&f.words);
     }
-    add(&mut body, love(audit).svg(), "Balance of each covariate between the arms before and after matching, under both metrics.");
-    add(&mut body, horizon(audit, true).svg(), "The average cure effect had the horizon been another, with pointwise intervals.");
-    add(&mut body, horizon(audit, false).svg(), "The average time effect had the horizon been another, with pointwise intervals.");
+    add(
+        &mut body,
+        love(audit).svg(),
+        "Balance of each covariate between the arms before and after matching, under both metrics.",
+    );
+    add(
+        &mut body,
+        horizon(audit, true).svg(),
+        "The average cure effect had the horizon been another, with pointwise intervals.",
+    );
+    add(
+        &mut body,
+        horizon(audit, false).svg(),
+        "The average time effect had the horizon been another, with pointwise intervals.",
+    );
     if let Some(forest) = forest(averages) {
         add(&mut body, forest.svg(), "The average cure effect by subgroup.");
     }
     let s = &audit.sensitivity;
-    let rows = s.confounding.iter().map(|[g, low, high]| {
-        vec![short(*g), signed(100.0 * low), signed(100.0 * high)]
-    });
+    let rows = s.confounding.iter().map(|[g, low, high]| vec![short(*g), signed(100.0 * low), signed(100.0 * high)]);
     if !s.confounding.is_empty() {
         let table = Table {
             name: "Sensitivity.".into(),

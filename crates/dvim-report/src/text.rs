@@ -200,9 +200,8 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
     for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
     {
-        let cell = |population: &str| {
-            s.average(estimand, population).map_or("undefined".into(), |a| with_interval(a, scale))
-        };
+        let cell =
+            |population: &str| s.average(estimand, population).map_or("undefined".into(), |a| with_interval(a, scale));
         grid.row([name.to_string(), cell("all"), cell("treated"), cell("control")]);
     }
     let _ = write!(

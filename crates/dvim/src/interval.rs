@@ -11,7 +11,7 @@
 //! What no such interval holds: that the members of a group differ from the unit it stands for (bias).
 
 use crate::numeric::normal_quantile;
-use crate::survival::{SurvivalCurve, Summary};
+use crate::survival::{Summary, SurvivalCurve};
 
 /// A standard error and an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -59,7 +59,8 @@ fn groups_of_everybody_give_greenwood() {
     // Both pools must have the same size for one K to take all of both: drop units until they do.
     let mut units = cohort.to_units();
     let sizes = Arm::BOTH.map(|z| cohort.units_of(z).len());
-    let (larger, by) = if sizes[0] > sizes[1] { (Arm::Control, sizes[0] - sizes[1]) } else { (Arm::Treated, sizes[1] - sizes[0]) };
+    let (larger, by) =
+        if sizes[0] > sizes[1] { (Arm::Control, sizes[0] - sizes[1]) } else { (Arm::Treated, sizes[1] - sizes[0]) };
     let mut dropped = 0;
     let keep: Vec<usize> = (0..units.time.len())
         .filter(|&i| {
@@ -93,9 +94,8 @@ fn groups_of_everybody_give_greenwood() {
 #[test]
 fn short_follow_up_is_caught() {
     let world = simulate(Scenario::CureOnly, 4000, false, 5);
-    let verdict = |units: dvim::cohort::Units, horizon: f64, arm| {
-        FollowUp::of(&Cohort::from_units(units, horizon), arm).verdict
-    };
+    let verdict =
+        |units: dvim::cohort::Units, horizon: f64, arm| FollowUp::of(&Cohort::from_units(units, horizon), arm).verdict;
     let control = Some(Arm::Control);
     assert_eq!(verdict(world.cohort.to_units(), 800.0, control), Verdict::Sufficient, "as it is");
     let cut = |end: f64| {

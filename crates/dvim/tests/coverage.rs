@@ -53,19 +53,21 @@ impl Tally {
 const AVERAGES: [&str; 4] = ["cure_effect", "cure_effect_corrected", "time_effect", "time_effect_corrected"];
 
 /// For each average, then the units' own intervals.
-fn tally(scenario: Scenario, n: usize, k: usize, confounded: bool, seeds: std::ops::Range<u64>) -> Vec<(String, Tally)> {
+fn tally(
+    scenario: Scenario,
+    n: usize,
+    k: usize,
+    confounded: bool,
+    seeds: std::ops::Range<u64>,
+) -> Vec<(String, Tally)> {
     // The truth of the population, from a draw far larger than any cohort.
     let large = simulate(scenario, 400_000, confounded, 987_654_321);
-    let population = |f: &dyn Fn(&dvim::simulate::Truth) -> f64| {
-        large.truth.iter().map(f).sum::<f64>() / large.truth.len() as f64
-    };
+    let population =
+        |f: &dyn Fn(&dvim::simulate::Truth) -> f64| large.truth.iter().map(f).sum::<f64>() / large.truth.len() as f64;
     let cure_truth = population(&|t| t.cure_effect());
     let time_truth = population(&|t| t.time_effect());
-    let mut out: Vec<(String, Tally)> = AVERAGES
-        .into_iter()
-        .chain(["unit cure", "unit time"])
-        .map(|s| (s.to_string(), Tally::default()))
-        .collect();
+    let mut out: Vec<(String, Tally)> =
+        AVERAGES.into_iter().chain(["unit cure", "unit time"]).map(|s| (s.to_string(), Tally::default())).collect();
     for seed in seeds {
         let world = simulate(scenario, n, confounded, seed);
         let options = Options { group_size: k, scale: Scale::Standard, ..Options::default() };
@@ -94,6 +96,18 @@ fn number(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual)
 }
 
+/// A guard that runs with every test: 40 cohorts cannot tell 95 from 92 %, but they can tell it from a wrong formula. Fewer than
+/// 33 of 40 happens to an interval of 95 % about once in a thousand times; the seeds are fixed.
+#[test]
+fn averages_cover() {
+    for (what, t) in tally(Scenario::BothIndependent, 1200, 30, false, 1..41).into_iter().take(4) {
+        assert!(t.held >= 33, "{}", t.say(&what));
+        let spread = (t.square / t.n as f64 - (t.error / t.n as f64).powi(2)).sqrt();
+        let claimed = (t.variance / t.n as f64).sqrt();
+        assert!((0.6..1.6).contains(&(claimed / spread)), "{}", t.say(&what));
+    }
+}
+
 #[test]
 #[ignore = "makes a table: minutes"]
 fn coverage_table() {
@@ -119,7 +133,7 @@ fn heterogeneity_table() {
     let reps = number("DVIM_COVERAGE_REPS", 200);
     let k = number("DVIM_COVERAGE_K", 50);
     for scenario in Scenario::ALL {
-        let (mut done, mut rejected, mut slopes) = (0, [0; 6], [0.0; 2]);
+        let (mut done, mut rejected, mut slopes) = (0, [0; 4], [0.0; 2]);
         for seed in 1..=reps as u64 {
             let world = simulate(scenario, n, false, 10_000 + seed);
             let options = Options { group_size: k, ..Options::default() };
@@ -128,15 +142,20 @@ fn heterogeneity_table() {
             done += 1;
             for (s, side) in [h.cure, h.time].into_iter().flatten().enumerate() {
                 slopes[s] += side.slope.estimate;
-                let p = [side.slope.p, side.p_fifths.unwrap_or(1.0), side.autoc.p];
-                (0..3).for_each(|t| rejected[3 * s + t] += usize::from(p[t] < 0.05));
+                let p = [side.slope.p, side.autoc.p];
+                (0..2).for_each(|t| rejected[2 * s + t] += usize::from(p[t] < 0.05));
             }
         }
         let share = |t: usize| 100.0 * rejected[t] as f64 / done as f64;
         println!(
-            "{:<17} n = {n}, {done} cohorts: rejected at 5 %: cure slope {:.1} %, fifths {:.1} %, AUTOC {:.1} % (mean slope {:.2}); time slope {:.1} %, fifths {:.1} %, AUTOC {:.1} % (mean slope {:.2})",
-            scenario.name(), share(0), share(1), share(2), slopes[0] / done as f64,
-            share(3), share(4), share(5), slopes[1] / done as f64
+            "{:<17} n = {n}, {done} cohorts: rejected at 5 %: cure slope {:.1} %, AUTOC {:.1} % (mean slope {:.2}); time slope {:.1} %, AUTOC {:.1} % (mean slope {:.2})",
+            scenario.name(),
+            share(0),
+            share(1),
+            slopes[0] / done as f64,
+            share(2),
+            share(3),
+            slopes[1] / done as f64
         );
     }
 }

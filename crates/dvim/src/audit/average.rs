@@ -142,10 +142,8 @@ impl Populations {
     /// All, the treated, the control, and the subgroups asked for.
     pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
         let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
-        let mut of: Vec<Vec<u16>> = units
-            .iter()
-            .map(|&i| vec![0, if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 }])
-            .collect();
+        let mut of: Vec<Vec<u16>> =
+            units.iter().map(|&i| vec![0, if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 }]).collect();
         for b in by {
             let (found, place) = b.subgroups(cohort, units)?;
             let first = names.len();
@@ -405,7 +403,8 @@ fn describe(
     let z = two_sided(confidence);
     let mut add = |estimand: &'static str, found: Option<(f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>)>| {
         let n = means.map_or(0, |m| m.n);
-        let sd = means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());
+        let sd =
+            means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());
         let (estimate, se, low, high, bias) = match found {
             Some((v, se, low, high, bias)) => (Some(v), se, low, high, bias),
             None => (None, None, None, None, None),
@@ -429,9 +428,8 @@ fn describe(
             (value, m.variance(a).sqrt(), a[0] * m.bias[0] + a[1] * m.bias[1])
         })
     };
-    let plain = |a: [f64; 2]| {
-        contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), Some(bias)))
-    };
+    let plain =
+        |a: [f64; 2]| contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), Some(bias)));
     // On the logit scale between 0 and `top`.
     let bounded = |a: [f64; 2], top: f64| {
         contrast(a).map(|(v, se, bias)| {

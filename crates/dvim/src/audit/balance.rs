@@ -244,9 +244,8 @@ fn overlap(cohort: &Cohort) -> Option<Overlap> {
     let fit = logistic::fit(cohort.all_covariates(), cohort.n_covariates(), &treated, &options).ok()?;
     let score = fit.score();
     let of: Vec<f64> = (0..cohort.n_units()).map(|i| score.evaluate(cohort.covariates(i))).collect();
-    let by_arm = [false, true].map(|z| -> Vec<f64> {
-        of.iter().zip(&treated).filter(|(_, t)| **t == z).map(|(p, _)| *p).collect()
-    });
+    let by_arm = [false, true]
+        .map(|z| -> Vec<f64> { of.iter().zip(&treated).filter(|(_, t)| **t == z).map(|(p, _)| *p).collect() });
     let range = by_arm.each_ref().map(|v| {
         (v.iter().copied().fold(f64::INFINITY, f64::min), v.iter().copied().fold(f64::NEG_INFINITY, f64::max))
     });

@@ -119,20 +119,14 @@ pub struct Extrapolation {
 impl FollowUp {
     /// The follow-up of the units of an arm, or of all.
     pub fn of(cohort: &Cohort, arm: Option<Arm>) -> FollowUp {
-        let units: Vec<usize> =
-            (0..cohort.n_units()).filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
+        let units: Vec<usize> = (0..cohort.n_units()).filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
         let recorded: Vec<(f64, bool)> = units.iter().map(|&i| cohort.recorded(i)).collect();
         let capped: Vec<(f64, bool)> = units.iter().map(|&i| (cohort.time(i), cohort.event(i))).collect();
         FollowUp::of_outcomes(arm, &recorded, &capped, cohort.horizon())
     }
 
     /// The same from outcomes as recorded and as capped at H.
-    pub fn of_outcomes(
-        arm: Option<Arm>,
-        recorded: &[(f64, bool)],
-        capped: &[(f64, bool)],
-        horizon: f64,
-    ) -> FollowUp {
+    pub fn of_outcomes(arm: Option<Arm>, recorded: &[(f64, bool)], capped: &[(f64, bool)], horizon: f64) -> FollowUp {
         let (time, event): (Vec<f64>, Vec<bool>) = capped.iter().copied().unzip();
         let curve = SurvivalCurve::new(&time, &event);
         let summary = curve.summary(horizon);
@@ -239,9 +233,7 @@ fn extrapolate(curve: &SurvivalCurve, horizon: f64) -> Option<Extrapolation> {
     let s = times.map(|t| curve.at(t));
     let g = times.map(|t| {
         let steps = curve.steps().iter().take_while(|s| s.time <= t).filter(|s| s.n_events > 0);
-        steps
-            .map(|s| s.n_events as f64 / (s.n_at_risk as f64 * (s.n_at_risk - s.n_events).max(1) as f64))
-            .sum::<f64>()
+        steps.map(|s| s.n_events as f64 / (s.n_at_risk as f64 * (s.n_at_risk - s.n_events).max(1) as f64)).sum::<f64>()
     });
     let [a, b, c] = s.map(|s| 1.0 - s);
     let (first, second) = (b - a, c - b);

@@ -65,8 +65,7 @@ impl<'a> Walk<'a> {
         let (fit, units) = (&self.analysis.fit, &self.analysis.units);
         let k = fit.options.group_size;
         let find = |matcher: &Matcher<'_>, block: &[u32]| {
-            let rows: Vec<f64> =
-                block.iter().flat_map(|&i| self.cohort.covariates(i as usize)).copied().collect();
+            let rows: Vec<f64> = block.iter().flat_map(|&i| self.cohort.covariates(i as usize)).copied().collect();
             matcher.group(&side.metric(fit).place(&rows), k)
         };
         let matcher = || Matcher::new(&self.pools[arm.index()], self.cohort, side.metric(fit));

@@ -43,8 +43,7 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
     }
     let found = walk.each(|arm, side| {
         let pool = &walk.pools[arm.index()];
-        let mut out =
-            Found { values: vec![Vec::with_capacity(n); GRID], used: vec![vec![0.0; pool.len()]; GRID] };
+        let mut out = Found { values: vec![Vec::with_capacity(n); GRID], used: vec![vec![0.0; pool.len()]; GRID] };
         let mut influence = Influence::default();
         let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
         walk.groups(arm, side, |q, members, _| {
@@ -164,9 +163,8 @@ pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
     if analysis.effects.is_empty() {
         return None;
     }
-    let mean = |z: Arm, f: &dyn Fn(&Summary) -> f64| {
-        analysis.effects.iter().map(|e| f(&e.arm(z).cure.curve)).sum::<f64>() / n
-    };
+    let mean =
+        |z: Arm, f: &dyn Fn(&Summary) -> f64| analysis.effects.iter().map(|e| f(&e.arm(z).cure.curve)).sum::<f64>() / n;
     let worst = |z: Arm| mean(z, &|s| s.n_at_risk as f64 / k);
     let best = |z: Arm| mean(z, &|s| 1.0 - s.n_events as f64 / k);
     let found = |z: Arm| mean(z, &|s| s.survival);
@@ -304,8 +302,7 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
     let (cohort, fit) = (walk.cohort, &walk.analysis.fit);
     let units = &walk.analysis.units;
     let every = units.len().div_ceil(MOST_COMPARED).max(1);
-    let rows: Vec<f64> =
-        units.iter().step_by(every).flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+    let rows: Vec<f64> = units.iter().step_by(every).flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
     let largest = walk.pools.iter().map(Pool::len).min().unwrap_or(0);
     let k = fit.options.group_size;
     let mut sizes = vec![(k / 2).max(1), k, 2 * k, 4 * k];
@@ -331,7 +328,9 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
         .enumerate()
         .map(|(s, &size)| {
             let effects: Vec<Effect> = (0..found[0][0][s].len())
-                .map(|q| Effect { arms: [0, 1].map(|z| ArmEstimate { cure: found[z][0][s][q], time: found[z][1][s][q] }) })
+                .map(|q| Effect {
+                    arms: [0, 1].map(|z| ArmEstimate { cure: found[z][0][s][q], time: found[z][1][s][q] }),
+                })
                 .collect();
             Choice::of(size, fit.options.seed, &effects)
         })
