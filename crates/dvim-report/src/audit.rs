@@ -311,8 +311,6 @@ pub struct VariesRecord {
     pub estimand: String,
     /// Slope of the matched estimates on the models' predictions.
     pub slope: TestedRecord,
-    /// p of "all fifths are equal".
-    pub p_fifths: Option<f64>,
     /// The fifths.
     pub fifths: Vec<FifthRecord>,
     /// Area under the ranking curve.
@@ -326,7 +324,6 @@ impl VariesRecord {
         VariesRecord {
             estimand: estimand.into(),
             slope: v.slope.into(),
-            p_fifths: v.p_fifths,
             fifths: v
                 .fifths
                 .iter()
@@ -597,7 +594,7 @@ fn balance_words(b: &BalanceRecord) -> String {
 fn heterogeneity_words(of: &[VariesRecord]) -> String {
     let mut out = String::new();
     out.push_str("\nDo effects differ between patients? (predicted by models that saw none of these outcomes)\n");
-    let mut grid = Grid::new(1, &["", "slope", "p", "fifths equal? p", "top fifth", "bottom fifth", "AUTOC", "p"]);
+    let mut grid = Grid::new(1, &["", "slope", "p", "top fifth", "bottom fifth", "AUTOC", "p"]);
     for v in of {
         let scale = if v.estimand == "cure_effect" { 100.0 } else { 1.0 };
         let ends = [v.fifths.last(), v.fifths.first()].map(|f| f.map_or(String::new(), |f| signed(scale * f.estimate)));
@@ -605,7 +602,6 @@ fn heterogeneity_words(of: &[VariesRecord]) -> String {
             v.estimand.replace('_', " "),
             format!("{:.2} ± {:.2}", v.slope.estimate, v.slope.se),
             short(v.slope.p),
-            v.p_fifths.map_or(String::new(), short),
             ends[0].clone(),
             ends[1].clone(),
             signed(scale * v.autoc.estimate),

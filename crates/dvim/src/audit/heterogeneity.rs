@@ -6,12 +6,14 @@
 //! `U_zj = Σ_{i: j∈G_z(i)} aᵢ IF_j(G_z(i))`, by unit, as in [`super::average`]:
 //!
 //! - **slope** of e on τ̂ (1: calibrated, 0: the models found nothing), the test of heterogeneity with one degree of freedom;
-//! - **fifths** by τ̂, each with the mean of e and of τ̂ (calibration), and the test that all five are equal (χ², 4 degrees);
+//! - **fifths** by τ̂, each with the mean of e and of τ̂: calibration by quantile against groups that are fresh to the models;
 //! - **ranking**: how much more the top share q benefits than everybody, TOC(q), and its area AUTOC [Yadlowsky et al. 2025],
 //!   `Σ aᵢeᵢ` with `a = (H_n − H_{r−1} − 1)/n` for the unit of rank r, H being harmonic numbers.
 //!
 //! The tests ask whether effects vary *as the models predicted*. Where they say no, effects may still vary otherwise.
-//! Matching smooths e towards the mean, so a slope below 1 is expected of large groups.
+//! Matching smooths e towards the mean, so a slope below 1 is expected of large groups. A test that the fifths are equal (χ², four
+//! degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of 2,000 at 5 %, because
+//! matching bias differs between fifths; the slope rejected 6.3 %.
 
 use super::passes::{Side, Walk};
 use crate::analysis::Analysis;
@@ -19,7 +21,7 @@ use crate::cohort::{Arm, Cohort};
 use crate::interval::two_sided;
 use crate::numeric::normal_cdf;
 use crate::survival::Influence;
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 
 /// Groups by predicted effect.
 pub const FIFTHS: usize = 5;
@@ -55,8 +57,6 @@ pub struct Fifth {
 pub struct Varies {
     /// The slope on the predicted effect.
     pub slope: Tested,
-    /// p of "all fifths are equal".
-    pub p_fifths: Option<f64>,
     /// The fifths, smallest predicted effect first.
     pub fifths: Vec<Fifth>,
     /// The area under the ranking curve.
@@ -197,16 +197,5 @@ fn varies(walk: &Walk<'_>, side: Side) -> Option<Varies> {
             (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
         })
         .collect();
-    Some(Varies { slope: tested(0), p_fifths: equal(&sums[2..], &covariance), fifths, autoc: tested(1), ranking })
-}
-
-/// p of equality of the fifths: Wald's test of the four differences to the last, χ² with 4 degrees of freedom, whose
-/// upper tail is `e^(−x/2) (1 + x/2)`.
-fn equal(means: &[f64], covariance: &DMatrix<f64>) -> Option<f64> {
-    let m = FIFTHS - 1;
-    let c = |a: usize, b: usize| covariance[(2 + a, 2 + b)];
-    let d = DVector::from_fn(m, |a, _| means[a] - means[m]);
-    let v = DMatrix::from_fn(m, m, |a, b| c(a, b) - c(a, m) - c(m, b) + c(m, m));
-    let x = v.cholesky()?.solve(&d).dot(&d);
-    Some(libm::exp(-0.5 * x) * (1.0 + 0.5 * x))
+    Some(Varies { slope: tested(0), fifths, autoc: tested(1), ranking })
 }
