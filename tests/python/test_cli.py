@@ -45,6 +45,19 @@ class Recompute(unittest.TestCase):
         self.check("both-independent", k=3)
 
 
+class Balance(unittest.TestCase):
+    """Balance follows from the exported weights alone."""
+
+    def test_from_exported_weights(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cohort, run, uses, audit = (f"{folder}/{name}" for name in ["cohort.csv", "run", "uses.csv", "audit.json"])
+            dvim("simulate", "--scenario", "both-overlap", "--n", 1500, "--seed", 5, "--confounded", "-o", cohort)
+            dvim("fit", cohort, "--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", 800, "-k", 30, "-o", run)
+            Path(audit).write_text(dvim("audit", run, "--uses", uses, "--json"))
+            done = subprocess.run([sys.executable, HERE / "balance.py", cohort, uses, audit], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+
 @unittest.skipUnless(DATA, "DVIM_DATA is not set: NO REFERENCE DATA, agreement with R was not tested")
 class Reference(unittest.TestCase):
     """Marginal curves of public cohorts against R's survival 3.5-3 (survfit, RMST and CMET by exact sums)."""

@@ -146,7 +146,15 @@ fn fit_writes_what_it_promises() {
     let header = "id,treatment,cure_effect,time_effect,cure_treated,cure_control,mean_event_time_treated,mean_event_time_control,\
         cure_at_risk_treated,cure_at_risk_control,cure_diameter_treated,cure_diameter_control,time_diameter_treated,time_diameter_control,flags";
     let effects = desk.read("run/effects.csv");
-    assert_eq!(effects.lines().next(), Some(header));
+    let found = effects.lines().next().expect("a header");
+    assert!(
+        found.starts_with(&format!("{header},cure_effect_se,cure_effect_low,cure_effect_high,time_effect_se,")),
+        "{found}"
+    );
+    assert!(
+        found.ends_with(",mean_event_time_control_se,mean_event_time_control_low,mean_event_time_control_high"),
+        "{found}"
+    );
     assert!(desk.read("run/weights.csv").starts_with("covariate,level,fill,cure_weight,time_weight,center,scale,"));
     let json: serde_json::Value = serde_json::from_str(&desk.read("run/summary.json")).expect("JSON");
     assert_eq!(json["schema"], "dvim.summary/1");
@@ -179,6 +187,38 @@ fn fit_writes_what_it_promises() {
     desk.run(&[&["fit", "cohort.csv", "-k", "20", "-o", "mine", "--force"], &COLUMNS[..]].concat(), 2);
     assert_eq!(desk.read("mine/thesis.txt"), "precious");
     assert!(!desk.names().iter().any(|n| n.contains("partial")), "{:?}", desk.names());
+}
+
+#[test]
+fn audit_says_whether_a_run_can_be_relied_on() {
+    let desk = Desk::new();
+    desk.cohort(1200).fit("cohort.csv", "run", &["--by", "x1", "--confidence", "0.9"]);
+    let summary: serde_json::Value = serde_json::from_str(&desk.read("run/summary.json")).expect("JSON");
+    let (stdout, _) = desk.run(&["audit", "run", "--by", "x1", "--json", "--uses", "uses.csv", "--seeds", "1"], 0);
+    let audit: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(audit["average_effects"], summary["average_effects"], "an audit finds what the fit found");
+    assert_eq!(audit["audit"]["balance"], summary["audit"]["balance"]);
+    assert_eq!((audit["confidence"].as_f64(), audit["schema"].as_str()), (Some(0.9), Some("dvim.audit/1")));
+    assert_eq!(audit["audit"]["seeds"].as_array().map(Vec::len), Some(2), "the run's own seed and another");
+    let averages = audit["average_effects"].as_array().expect("a list");
+    for (estimand, population) in [("cure_effect", "all"), ("time_effect", "control"), ("cure_ratio", "x1 = 1")] {
+        let a =
+            averages.iter().find(|a| a["estimand"] == estimand && a["population"] == population).expect("it is listed");
+        let [low, v, high] = ["low", "estimate", "high"].map(|k| a[k].as_f64().expect("a number"));
+        assert!(low < v && v < high && a["se"].as_f64().expect("a number") > 0.0, "{a}");
+    }
+    let uses = desk.read("uses.csv");
+    assert_eq!(uses.lines().next(), Some("id,treatment,cure_uses,time_uses"));
+    let total: usize = uses.lines().skip(1).map(|l| l.split(',').nth(2).unwrap().parse::<usize>().unwrap()).sum();
+    assert_eq!(total, 2 * 20 * (uses.lines().count() - 1), "each estimated patient has two groups of 20");
+    let (stdout, _) = desk.run(&["audit", "run", "--by", "x15:3"], 0);
+    for words in ["Follow-up", "Balance", "E-values", "informative censoring", "By subgroup", "uncured under both"] {
+        assert!(stdout.contains(words), "{words}: {stdout}");
+    }
+    let (_, stderr) = desk.run(&["audit", "run", "--by", "x99"], 2);
+    assert!(stderr.contains("no such covariate"), "{stderr}");
+    let (_, stderr) = desk.run(&["audit", "run", "--by", "x15"], 2);
+    assert!(stderr.contains("x15:4"), "{stderr}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub fn write_effects<'a>(
     let mut file = SerializedFileWriter::new(out, schema, properties).map_err(io::Error::other)?;
     for start in (0..effects.n).step_by(ROW_GROUP) {
         let rows: Vec<_> =
-            (start..(start + ROW_GROUP).min(effects.n)).map(|i| (effects.row)(i).cells(effects.matched)).collect();
+            (start..(start + ROW_GROUP).min(effects.n)).map(|i| (effects.row)(i).cells(&effects.layout)).collect();
         let mut group = file.next_row_group().map_err(io::Error::other)?;
         let mut j = 0;
         while let Some(mut column) = group.next_column().map_err(io::Error::other)? {

@@ -13,6 +13,7 @@
 
 use crate::atomic::{Directory, Hashing, hex};
 use dvim::analysis::{Analysis, Fit};
+use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::effect::Corrected;
 use dvim::error::Problem;
@@ -141,10 +142,11 @@ pub fn write_run(
     force: bool,
     cohort: &Cohort,
     analysis: &Analysis,
+    audit: &Audit,
     origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let directory = begin_run(target, force)?;
-    let summary = write_files(&directory, cohort, analysis, origin)?;
+    let summary = write_files(&directory, cohort, analysis, audit, origin)?;
     directory.publish()?;
     Ok(summary)
 }
@@ -154,6 +156,7 @@ pub fn write_files(
     directory: &Directory,
     cohort: &Cohort,
     analysis: &Analysis,
+    audit: &Audit,
     origin: Origin<'_>,
 ) -> io::Result<Summary> {
     let mut files = BTreeMap::new();
@@ -166,7 +169,7 @@ pub fn write_files(
         directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
     );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, analysis))?);
-    let summary = Summary::of(cohort, analysis, origin.input, origin.roles, origin.flow, origin.warnings, files);
+    let summary = Summary::of(cohort, analysis, audit, origin.input, origin.roles, origin.flow, origin.warnings, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")

@@ -2,6 +2,7 @@
 //! Damage that a checksum would catch is also tried with the checksum mended, so that the parser behind it is reached.
 
 use dvim::analysis::{self, Options, Unwatched};
+use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow, Units};
 use dvim::schema::Covariate;
 use dvim::schema::Kind;
@@ -52,7 +53,8 @@ fn files() -> &'static (Vec<u8>, Vec<u8>) {
             warnings: &[],
             format: EffectsFormat::Csv,
         };
-        write_run(&target, false, &cohort, &found, origin).expect("written");
+        let audit = Audit::of(&cohort, &found, &[]).expect("an audit");
+        write_run(&target, false, &cohort, &found, &audit, origin).expect("written");
         let run = open_run(&target).expect("a run that is in order opens");
         assert_eq!(run.cohort, cohort);
         assert_eq!(run.fit, found.fit);

@@ -2,6 +2,7 @@
 
 pub mod comparison;
 pub mod plot;
+pub mod audit;
 pub mod record;
 pub mod report;
 pub mod tables;

@@ -1,8 +1,11 @@
 //! Engine values as versioned records for JSON: what `summary.json` and a saved run hold.
 //! Records go both ways, so that a run can be reopened. Field names are part of the schema.
 
+use crate::audit::AuditRecord;
 use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
-use dvim::analysis::{Analysis, Average, Estimator, Fit, Options};
+use dvim::analysis::{Analysis, Estimator, Fit, Options};
+use dvim::audit::Audit;
+use dvim::audit::average::AverageEffect;
 use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
@@ -247,6 +250,9 @@ pub struct OptionsRecord {
     pub scale: String,
     /// Seed of the split.
     pub seed: u64,
+    /// Confidence level of the intervals.
+    #[serde(default = "usual_confidence")]
+    pub confidence: f64,
     /// Covariates that groups agree on.
     #[serde(default)]
     pub exact: Vec<String>,
@@ -260,6 +266,11 @@ pub struct OptionsRecord {
     pub estimator: String,
     /// How the adjusted estimator was asked to work; `null` under the paper's.
     pub adjusted: Option<AdjustedOptionsRecord>,
+}
+
+/// The level of runs that were written before it could be chosen.
+fn usual_confidence() -> f64 {
+    Options::default().confidence
 }
 
 /// What was asked of the adjusted estimator.
@@ -316,6 +327,7 @@ impl From<&Options> for OptionsRecord {
             metric: o.metric.name().into(),
             scale: o.scale.name().into(),
             seed: o.seed,
+            confidence: o.confidence,
             exact: o.constraints.exact.clone(),
             calipers: o.constraints.calipers.iter().map(CaliperRecord::from).collect(),
             exclude_self: o.constraints.exclude_self,
@@ -340,6 +352,7 @@ impl OptionsRecord {
             metric: metric.ok_or_else(|| format!("unknown metric `{}`", self.metric))?,
             scale: scale.ok_or_else(|| format!("unknown scale `{}`", self.scale))?,
             seed: self.seed,
+            confidence: self.confidence,
             estimator: match &self.adjusted {
                 None => Estimator::Paper,
                 Some(a) => Estimator::Adjusted(a.options()?),
@@ -396,18 +409,48 @@ impl CountsRecord {
 /// An average effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AverageRecord {
-    /// `cure_effect` or `time_effect`.
+    /// `cure_effect`, `time_effect`, with `_corrected` less the expected matching bias; an arm's value, `cure_ratio`,
+    /// `number_needed_to_treat`.
     pub estimand: String,
-    /// `all`, `treated` or `control`.
+    /// `all`, `treated`, `control` or a subgroup.
     pub population: String,
     /// The mean; `null` where no unit's effect is defined.
     pub estimate: Option<f64>,
+    /// Its standard error, by unit.
+    #[serde(default)]
+    pub se: Option<f64>,
+    /// Lower end of the interval.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// Matching bias that the cure models expect; part of the estimate.
+    #[serde(default)]
+    pub bias: Option<f64>,
     /// Spread between units; not a standard error.
     pub sd: Option<f64>,
     /// Units that it rests on.
     pub n_units: usize,
     /// Units whose effect is undefined.
     pub n_undefined: usize,
+}
+
+impl From<&AverageEffect> for AverageRecord {
+    fn from(a: &AverageEffect) -> AverageRecord {
+        AverageRecord {
+            estimand: a.estimand.into(),
+            population: a.population.clone(),
+            estimate: a.estimate,
+            se: a.se,
+            low: a.low,
+            high: a.high,
+            bias: a.bias,
+            sd: a.sd,
+            n_units: a.n_units,
+            n_undefined: a.n_undefined,
+        }
+    }
 }
 
 /// How often a flag was raised.
@@ -492,6 +535,9 @@ pub struct Summary {
     pub average_effects: Vec<AverageRecord>,
     /// How often each flag of `effects.csv` was raised.
     pub flags: BTreeMap<String, FlagRecord>,
+    /// What a reviewer asks: follow-up, balance, heterogeneity, sensitivity.
+    #[serde(default)]
+    pub audit: Option<AuditRecord>,
     /// What is worth knowing of the input.
     pub warnings: Vec<ProblemRecord>,
     /// SHA-256 of the other files of the run.
@@ -503,6 +549,7 @@ impl Summary {
     pub fn of(
         cohort: &Cohort,
         analysis: &Analysis,
+        audit: &Audit,
         input: InputRecord,
         roles: RolesRecord,
         flow: &Flow,
@@ -510,24 +557,6 @@ impl Summary {
         files: BTreeMap<String, String>,
     ) -> Summary {
         let n = analysis.effects.len() + analysis.unserved.len();
-        let record = |estimand: &str, population: &str, a: Average| AverageRecord {
-            estimand: estimand.into(),
-            population: population.into(),
-            estimate: a.mean,
-            sd: a.sd,
-            n_units: a.n_units,
-            n_undefined: a.n_undefined,
-        };
-        let populations = [("all", None), ("treated", Some(Arm::Treated)), ("control", Some(Arm::Control))];
-        let average_effects = populations
-            .iter()
-            .map(|(name, arm)| record("cure_effect", name, analysis.average_cure_effect(cohort, *arm)))
-            .chain(
-                populations
-                    .iter()
-                    .map(|(name, arm)| record("time_effect", name, analysis.average_time_effect(cohort, *arm))),
-            )
-            .collect();
         let flag = |n_units: usize, meaning: String| FlagRecord {
             n_units,
             share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 },
@@ -558,8 +587,9 @@ impl Summary {
             counts: ByArm::map(|z| CountsRecord::of(cohort, &analysis.fit, z)),
             models: ByArm::map(|z| ModelRecord::from(&analysis.fit.models[z.index()])),
             adjusted: analysis.fit.cross_fit.as_ref().map(CrossFitRecord::from),
-            average_effects,
+            average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
             flags: flags.collect(),
+            audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(ProblemRecord::from).collect(),
             files,
         }

@@ -39,7 +39,10 @@ pub fn run_page(title: &str, about: &str, cohort: &Cohort, analysis: &Analysis, 
     let cure: Vec<f64> = analysis.effects.iter().map(Effect::cure).collect();
     let time: Vec<f64> = analysis.effects.iter().filter_map(Effect::time).collect();
     let undefined = cure.len() - time.len();
-    let mean = |estimand| summary.average(estimand, "all").and_then(|a| a.estimate).map(Estimate::point);
+    let mean = |estimand| {
+        let a = summary.average(estimand, "all")?;
+        Some(Estimate { value: a.estimate?, interval: a.low.zip(a.high) })
+    };
     let histogram = EffectHistogram {
         about: About::new("Cure effect of each patient").height(170.0),
         values: cure,
@@ -90,6 +93,10 @@ pub fn run_page(title: &str, about: &str, cohort: &Cohort, analysis: &Analysis, 
         body += &members(cohort, analysis, &groups).html();
     }
 
+    if let Some(audit) = &summary.audit {
+        body += &crate::audit::section(&summary.average_effects, audit, n + 1);
+    }
+
     let worries = worries(summary, analysis, cohort);
     if !worries.is_empty() {
         body += &heading(2, "What to keep in mind");
@@ -121,8 +128,7 @@ fn time_axis() -> Axis {
 
 fn averages(summary: &Summary) -> Table {
     let cell = |estimand: &str, population: &str, scale: f64| {
-        let estimate = summary.average(estimand, population).and_then(|a| a.estimate);
-        estimate.map_or("undefined".to_string(), |v| signed(scale * v))
+        summary.average(estimand, population).map_or("undefined".to_string(), |a| crate::audit::with_interval(a, scale))
     };
     let row = |name: &str, estimand: &str, scale: f64| {
         [name.to_string()].into_iter().chain(["all", "treated", "control"].map(|p| cell(estimand, p, scale))).collect()

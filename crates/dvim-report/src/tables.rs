@@ -1,16 +1,17 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
-use dvim::analysis::{Analysis, UnitGroups};
+use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::Effect;
+use dvim::interval::Interval;
 use dvim::schema::Kind;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns of `effects.csv`.
-pub const EFFECT_COLUMNS: [&str; 15] = [
+pub const EFFECT_COLUMNS: [&str; 33] = [
     "id",
     "treatment",
     "cure_effect",
@@ -26,6 +27,24 @@ pub const EFFECT_COLUMNS: [&str; 15] = [
     "time_diameter_treated",
     "time_diameter_control",
     "flags",
+    "cure_effect_se",
+    "cure_effect_low",
+    "cure_effect_high",
+    "time_effect_se",
+    "time_effect_low",
+    "time_effect_high",
+    "cure_treated_se",
+    "cure_treated_low",
+    "cure_treated_high",
+    "cure_control_se",
+    "cure_control_low",
+    "cure_control_high",
+    "mean_event_time_treated_se",
+    "mean_event_time_treated_low",
+    "mean_event_time_treated_high",
+    "mean_event_time_control_se",
+    "mean_event_time_control_low",
+    "mean_event_time_control_high",
 ];
 
 /// Further columns under the adjusted estimator: what the groups alone gave.
@@ -185,7 +204,7 @@ pub struct EffectRow<'a> {
 
 impl<'a> EffectRow<'a> {
     /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
-    pub fn cells(&self, matched: bool) -> Vec<Cell<'a>> {
+    pub fn cells(&self, layout: &Layout) -> Vec<Cell<'a>> {
         const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
         let mut out = vec![Cell::Nothing; EFFECT_COLUMNS.len()];
         (out[0], out[1]) = (Cell::Text(self.id.clone()), Cell::Text(self.treatment.into()));
@@ -198,11 +217,25 @@ impl<'a> EffectRow<'a> {
                 out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
                 out[12 + i] = Cell::Number(e.arm(z).time.diameter);
             }
+            let (horizon, confidence) = (layout.horizon, layout.confidence);
+            let intervals: [Option<Interval>; 6] = [
+                e.cure_interval(confidence),
+                e.time_interval(horizon, confidence),
+                e.cure_probability_interval(Arm::Treated, confidence),
+                e.cure_probability_interval(Arm::Control, confidence),
+                e.mean_event_time_interval(Arm::Treated, horizon, confidence),
+                e.mean_event_time_interval(Arm::Control, horizon, confidence),
+            ];
+            for (i, interval) in intervals.into_iter().enumerate() {
+                out[15 + 3 * i] = Cell::maybe(interval.and_then(|i| i.se));
+                out[16 + 3 * i] = Cell::maybe(interval.map(|i| i.low));
+                out[17 + 3 * i] = Cell::maybe(interval.map(|i| i.high));
+            }
         }
         let of_effect = self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name());
         let flags: Vec<&str> = of_effect.chain(self.flags.iter().copied()).collect();
         out[14] = Cell::Text(flags.join(";").into());
-        if matched {
+        if layout.matched {
             out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
             out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
         }
@@ -210,12 +243,30 @@ impl<'a> EffectRow<'a> {
     }
 }
 
+/// What the columns of effects rest on beyond each effect.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// H: intervals of mean event times lie below it.
+    pub horizon: f64,
+    /// Confidence level of the intervals.
+    pub confidence: f64,
+    /// Whether what the groups alone gave stands beside the corrected effects.
+    pub matched: bool,
+}
+
+impl Layout {
+    /// That of a run.
+    pub fn of(cohort: &Cohort, fit: &Fit) -> Layout {
+        Layout { horizon: cohort.horizon(), confidence: fit.options.confidence, matched: fit.cross_fit.is_some() }
+    }
+}
+
 /// Rows of effects in one of the formats that effects can be written in.
 pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
     /// Number of rows.
     pub n: usize,
-    /// Whether what the groups alone gave stands beside the corrected effects.
-    pub matched: bool,
+    /// What its columns are.
+    pub layout: Layout,
     /// Each row.
     pub row: F,
 }
@@ -223,14 +274,14 @@ pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
 impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
     /// The names of its columns.
     pub fn columns(&self) -> Vec<&'static str> {
-        let more: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        let more: &[&str] = if self.layout.matched { &MATCHED_COLUMNS } else { &[] };
         [&EFFECT_COLUMNS, more].concat()
     }
 
     /// As CSV.
     pub fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         header(&self.columns()).write_to(out)?;
-        write_rows(out, self.n, |row, i| (self.row)(i).cells(self.matched).iter().for_each(|c| c.write_csv(row)))
+        write_rows(out, self.n, |row, i| (self.row)(i).cells(&self.layout).iter().for_each(|c| c.write_csv(row)))
     }
 
     /// As a JSON array of objects, one to a line; `null` where a value is undefined.
@@ -238,7 +289,7 @@ impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
         out.write_all(b"[")?;
         for i in 0..self.n {
             out.write_all(if i == 0 { b"\n" } else { b",\n" })?;
-            let cells = (self.row)(i).cells(self.matched);
+            let cells = (self.row)(i).cells(&self.layout);
             out.write_all(b"{")?;
             for (j, (name, cell)) in self.columns().iter().zip(&cells).enumerate() {
                 if j > 0 {
@@ -273,7 +324,7 @@ pub fn effect_table<'a>(
             flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(Unserved::flag)).collect(),
         }
     };
-    EffectTable { n: analysis.units.len() + analysis.unserved.len(), matched: analysis.fit.cross_fit.is_some(), row }
+    EffectTable { n: analysis.units.len() + analysis.unserved.len(), layout: Layout::of(cohort, &analysis.fit), row }
 }
 
 /// Writes [`effect_table`] as CSV.

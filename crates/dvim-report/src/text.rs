@@ -1,5 +1,6 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
+use crate::audit::with_interval;
 use crate::record::{ModelFlagRecord, ModelRecord, Summary};
 use dvim::adjusted::CrossFit;
 use dvim::analysis::{Analysis, Fit, UnitGroups};
@@ -222,12 +223,20 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
     for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
     {
-        let cell = |population: &str| {
-            s.average(estimand, population).and_then(|a| a.estimate).map_or("undefined".into(), |v| signed(scale * v))
-        };
+        let cell =
+            |population: &str| s.average(estimand, population).map_or("undefined".into(), |a| with_interval(a, scale));
         grid.row([name.to_string(), cell("all"), cell("treated"), cell("control")]);
     }
-    let _ = write!(out, "\nMean over estimated patients\n{}", grid.render());
+    let has_intervals = s.average("cure_effect", "all").is_some_and(|a| a.se.is_some());
+    let with = if has_intervals {
+        format!(", with {} % intervals", short(100.0 * s.options.confidence))
+    } else {
+        String::new()
+    };
+    let _ = write!(out, "\nMean over estimated patients{with}\n{}", grid.render());
+    for why in s.audit.iter().flat_map(|a| &a.left_out) {
+        let _ = writeln!(out, "  Left out: {why}.");
+    }
 
     out.push_str("\nHow the effects vary between patients\n");
     let cure: Vec<f64> = analysis.effects.iter().map(|e| 100.0 * e.cure()).collect();

@@ -503,6 +503,37 @@ pub fn estimate(
     Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path }, effects))
 }
 
+/// The effects of a run that was saved: its groups are found again, their correction was kept.
+pub fn regroup(cohort: &Cohort, cross_fit: &CrossFit, corrected: &[Corrected]) -> Vec<Effect> {
+    let pools = Arm::BOTH.map(|z| Pool::new(cohort, cohort.units_of(z)));
+    let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
+    for (number, fold) in cross_fit.folds.iter().enumerate() {
+        let units: Vec<u32> =
+            (0..cohort.n_units() as u32).filter(|&i| cross_fit.fold_of[i as usize] as usize == number).collect();
+        let rows: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+        let found = [CURE, TIME].map(|part| {
+            [0, 1].map(|z| {
+                let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
+                let matcher = Matcher::new(pool, cohort, metric);
+                // The unit itself is in none of its groups.
+                matcher.map(&metric.place(&rows), (k + 1).min(pool.len()), |scratch, query, members, squared| {
+                    let kept = members.iter().zip(squared).filter(|(m, _)| pool.units[**m as usize] != units[query]);
+                    let (members, squared): (Vec<u32>, Vec<f64>) = kept.take(k).unzip();
+                    GroupEstimate {
+                        curve: pool.summary(&members, &mut scratch.ranks),
+                        diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
+                    }
+                })
+            })
+        });
+        for (q, &i) in units.iter().enumerate() {
+            let arms = [0, 1].map(|z| ArmEstimate { cure: found[CURE][z][q], time: found[TIME][z][q] });
+            effects[i as usize] = Some(Effect { arms, corrected: Some(corrected[i as usize]) });
+        }
+    }
+    effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect()
+}
+
 /// K and w of each estimand in each fold, from units of the other folds; and the path over all.
 fn choose(
     setting: &Setting,

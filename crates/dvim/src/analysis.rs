@@ -5,7 +5,7 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::cure::{self, CureModel};
 use crate::design;
-use crate::effect::{ArmEstimate, Effect, Flag, Matcher, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, Flag, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::split::{Split, training_size};
@@ -44,6 +44,8 @@ pub struct Options {
     pub scale: Scale,
     /// Decides the split, with the ids.
     pub seed: u64,
+    /// Confidence level of every interval.
+    pub confidence: f64,
     /// How the cure models are fitted.
     pub fit: cure::FitOptions,
     /// How effects are estimated.
@@ -61,6 +63,7 @@ impl Default for Options {
             metric: MetricChoice::Separate,
             scale: Scale::Standard,
             seed: 1,
+            confidence: 0.95,
             fit: cure::FitOptions::default(),
             estimator: Estimator::Paper,
             constraints: Constraints::default(),
@@ -72,8 +75,16 @@ impl Options {
     /// What is wrong with these options for arms of these sizes (control, treated).
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            out.push(Problem::error(
+                ProblemKind::BadOption,
+                format!("the confidence level is {}", self.confidence),
+                "the confidence level lies strictly between 0 and 1",
+                "use --confidence 0.95",
+            ));
+        }
         if let Estimator::Adjusted(adjusted) = &self.estimator {
-            let mut out = adjusted.problems(arm_sizes);
+            out.extend(adjusted.problems(arm_sizes));
             if !self.constraints.is_empty() {
                 out.push(Problem::error(
                     ProblemKind::BadConstraint,
@@ -479,6 +490,39 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// Estimates the estimation units of a fit: of a new one, or of one that was saved. `corrected` holds what the
+    /// adjusted estimator made of each unit; it is empty under the paper's.
+    pub fn from_fit(fit: Fit, corrected: &[Corrected], cohort: &Cohort, watch: &dyn Watch) -> Result<Analysis, Error> {
+        let units = fit.estimation_units();
+        if let Some(cross_fit) = &fit.cross_fit {
+            let effects = adjusted::regroup(cohort, cross_fit, corrected);
+            return Ok(Analysis { fit, units, effects, unserved: Vec::new() });
+        }
+        let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+        let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
+        let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
+        let (mut served, mut effects, mut unserved) =
+            (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
+        for (unit, effect) in units.into_iter().zip(found) {
+            match effect {
+                Ok(effect) => {
+                    served.push(unit);
+                    effects.push(effect);
+                }
+                Err(why) => unserved.push((unit, why)),
+            }
+        }
+        if served.is_empty() {
+            return Err(Error::Refused(vec![Problem::error(
+                ProblemKind::BadConstraint,
+                format!("no patient has {} candidates in both arms under the constraints", fit.options.group_size),
+                "a constraint is never relaxed",
+                "use a smaller --group-size, wider calipers, or fewer exact covariates",
+            )]));
+        }
+        Ok(Analysis { fit, units: served, effects, unserved })
+    }
+
     /// The average cure effect over the estimated units of an arm, or of both.
     pub fn average_cure_effect(&self, cohort: &Cohort, arm: Option<Arm>) -> Average {
         average(self.of(cohort, arm).map(|e| Some(e.cure())))
@@ -503,38 +547,10 @@ impl Analysis {
 /// From a cohort to two effects, by the estimator of the options.
 pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
     match &options.estimator {
-        Estimator::Paper => run_paper(cohort, options, watch),
+        // Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
+        Estimator::Paper => Analysis::from_fit(Fit::learn(cohort, options, watch)?, &[], cohort, watch),
         Estimator::Adjusted(adjusted) => run_adjusted(cohort, options, adjusted, watch),
     }
-}
-
-/// Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
-fn run_paper(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
-    let fit = Fit::learn(cohort, options, watch)?;
-    let units = fit.estimation_units();
-    let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
-    let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
-    let (mut served, mut effects, mut unserved) =
-        (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
-    for (unit, effect) in units.into_iter().zip(found) {
-        match effect {
-            Ok(effect) => {
-                served.push(unit);
-                effects.push(effect);
-            }
-            Err(why) => unserved.push((unit, why)),
-        }
-    }
-    if served.is_empty() {
-        return Err(Error::Refused(vec![Problem::error(
-            ProblemKind::BadConstraint,
-            format!("no patient has {} candidates in both arms under the constraints", fit.options.group_size),
-            "a constraint is never relaxed",
-            "use a smaller --group-size, wider calipers, or fewer exact covariates",
-        )]));
-    }
-    Ok(Analysis { fit, units: served, effects, unserved })
 }
 
 /// The adjusted estimator. The two cure models that are reported with it are fitted on all units for

@@ -5,6 +5,7 @@
 //! groups. π > 0: treatment cures more. Δ > 0: treatment delays events.
 
 use crate::cohort::{Arm, Cohort};
+use crate::interval::{self, Interval};
 use crate::matching::{Index, Points};
 use crate::metric::Metric;
 use crate::survival::Summary;
@@ -144,6 +145,32 @@ impl Effect {
         Some(self.mean_event_time(Arm::Treated)? - self.mean_event_time(Arm::Control)?)
     }
 
+    /// The interval of an arm's Ŝ(H), from the variance of its Kaplan–Meier curve alone. Like all intervals here it is
+    /// `None` for a corrected value: the curve of the group says nothing of the variance of its correction.
+    pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Option<Interval> {
+        self.corrected.is_none().then(|| interval::share(&self.arm(arm).cure.curve, confidence))
+    }
+
+    /// The interval of an arm's CMET; `None` below two events.
+    pub fn mean_event_time_interval(&self, arm: Arm, horizon: f64, confidence: f64) -> Option<Interval> {
+        let curve = &self.arm(arm).time.curve;
+        if self.corrected.is_some() { None } else { interval::mean_event_time(curve, horizon, confidence) }
+    }
+
+    /// The interval of π̂. The two groups share no unit, so their variances add.
+    pub fn cure_interval(&self, confidence: f64) -> Option<Interval> {
+        let of = |z| Some((self.cure_probability(z), self.cure_probability_interval(z, confidence)?));
+        let ((c, of_c), (t, of_t)) = (of(Arm::Control)?, of(Arm::Treated)?);
+        Some(interval::difference(t, &of_t, c, &of_c))
+    }
+
+    /// The interval of Δ̂; `None` where an arm has fewer than two events.
+    pub fn time_interval(&self, horizon: f64, confidence: f64) -> Option<Interval> {
+        let of = |z| Some((self.mean_event_time(z)?, self.mean_event_time_interval(z, horizon, confidence)?));
+        let ((c, of_c), (t, of_t)) = (of(Arm::Control)?, of(Arm::Treated)?);
+        Some(interval::difference(t, &of_t, c, &of_c))
+    }
+
     /// Whether a flag applies.
     pub fn has(&self, flag: Flag) -> bool {
         match flag {
@@ -203,6 +230,16 @@ impl Pool {
     /// The covariates of the pool's units, row-major.
     pub fn covariates(&self, cohort: &Cohort) -> Vec<f64> {
         self.units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+    }
+
+    /// Times and events in order of time.
+    pub fn by_time(&self) -> &[(f64, bool)] {
+        &self.by_time
+    }
+
+    /// The place in the order of time of a unit, by its position in the pool.
+    pub fn rank(&self, position: u32) -> u32 {
+        self.rank[position as usize]
     }
 
     /// The curve at H of the group with these members (positions in the pool). `scratch` is

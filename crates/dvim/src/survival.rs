@@ -66,6 +66,12 @@ pub struct Summary {
     pub n_at_risk: usize,
     /// Events before H.
     pub n_events: usize,
+    /// Greenwood's sum `G = Σ gᵢ`, gᵢ = dᵢ/(rᵢ(rᵢ−dᵢ)), over event times before H that leave somebody at risk.
+    pub greenwood: f64,
+    /// Mean of the areas `Bᵢ = ∫₀^{tᵢ} Ŝ` before the same event times, weighted by gᵢ.
+    pub area_mean: f64,
+    /// Their spread: `Σ gᵢ (Bᵢ − mean)²`.
+    pub area_spread: f64,
 }
 
 impl Summary {
@@ -75,8 +81,27 @@ impl Summary {
     }
 
     fn of_steps(steps: impl Iterator<Item = Step>, n: usize, horizon: f64) -> Summary {
-        let mut out = Summary { survival: 1.0, event_area: 0.0, n_at_risk: n, n_events: 0 };
+        let mut out = Summary {
+            survival: 1.0,
+            event_area: 0.0,
+            n_at_risk: n,
+            n_events: 0,
+            greenwood: 0.0,
+            area_mean: 0.0,
+            area_spread: 0.0,
+        };
+        let (mut area, mut from) = (0.0, 0.0);
         for step in steps.take_while(|s| s.time < horizon) {
+            area += out.survival * (step.time - from);
+            from = step.time;
+            if step.n_events > 0 && step.n_at_risk > step.n_events {
+                // West's (1979) update of a weighted mean and spread: no difference of large sums.
+                let g = greenwood_term(&step);
+                let (sum, off) = (out.greenwood + g, area - out.area_mean);
+                out.area_mean += off * g / sum;
+                out.area_spread += out.greenwood * g / sum * off * off;
+                out.greenwood = sum;
+            }
             out.event_area += step.time * (out.survival - step.survival);
             out.survival = step.survival;
             out.n_at_risk = step.n_at_risk - step.n_events - step.n_censored;
@@ -86,7 +111,7 @@ impl Summary {
     }
 
     /// Summarises a weighted sample, in any order, at horizon H: Ŝ = Π (1 − d/r) with d and r sums of weights. Counts are of
-    /// units. Weights are positive.
+    /// units. Weights are positive. Greenwood's formula is not for weights: what errors rest on is not a number.
     pub fn of_weighted(units: &[(f64, bool, f64)], horizon: f64) -> Summary {
         let mut sorted = units.to_vec();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -95,7 +120,15 @@ impl Summary {
         for (i, unit) in sorted.iter().enumerate().rev() {
             at_risk[i] = at_risk[i + 1] + unit.2;
         }
-        let mut out = Summary { survival: 1.0, event_area: 0.0, n_at_risk: sorted.len(), n_events: 0 };
+        let mut out = Summary {
+            survival: 1.0,
+            event_area: 0.0,
+            n_at_risk: sorted.len(),
+            n_events: 0,
+            greenwood: f64::NAN,
+            area_mean: f64::NAN,
+            area_spread: f64::NAN,
+        };
         let mut start = 0;
         for tied in sorted.chunk_by(|a, b| a.0 == b.0).take_while(|tied| tied[0].0 < horizon) {
             let deaths: f64 = tied.iter().filter(|u| u.1).map(|u| u.2).sum();
@@ -117,6 +150,39 @@ impl Summary {
     /// ∫₀ᴴ Ŝ.
     pub fn restricted_mean(&self, horizon: f64) -> f64 {
         horizon * self.survival + self.event_area
+    }
+
+    /// Greenwood's standard error of Ŝ(H), `Ŝ √G`; 0 without an event, `None` where Ŝ(H) = 0, as in R's survfit.
+    pub fn survival_se(&self) -> Option<f64> {
+        (self.survival > 0.0).then(|| self.survival * self.greenwood.sqrt())
+    }
+
+    /// Standard error of the restricted mean: `Var = Σ gᵢ Aᵢ²`, with `Aᵢ = RMST − Bᵢ` the area beyond tᵢ.
+    pub fn restricted_mean_se(&self, horizon: f64) -> f64 {
+        let off = self.restricted_mean(horizon) - self.area_mean;
+        f64::sqrt(self.area_spread + self.greenwood * off * off)
+    }
+
+    /// Standard error of the mean event time m by the delta method:
+    /// `Var = Σ gᵢ (Aᵢ + (m − H) Ŝ)² / (1 − Ŝ)²`, and since `RMST = H·Ŝ + m (1 − Ŝ)` the term is `m − Bᵢ`:
+    /// `Var = (Σ gᵢ (Bᵢ − B̄)² + G (m − B̄)²) / (1 − Ŝ)²`. `None` below two events, where nothing shows the spread.
+    pub fn mean_event_time_se(&self) -> Option<f64> {
+        let m = self.mean_event_time().filter(|_| self.n_events > 1)?;
+        let off = m - self.area_mean;
+        Some(f64::sqrt(self.area_spread + self.greenwood * off * off) / (1.0 - self.survival))
+    }
+
+    /// The size n′ of an uncensored sample that would know Ŝ(H) as well: `Ŝ (1 − Ŝ) / Var Ŝ`
+    /// [Rothman 1978]. Where the variance is 0 or undefined: the units at risk at H without any event (at
+    /// least 1), the events where the curve is at 0.
+    pub fn effective_size(&self) -> f64 {
+        if self.n_events == 0 {
+            self.n_at_risk.max(1) as f64
+        } else if self.survival <= 0.0 {
+            self.n_events as f64
+        } else {
+            (1.0 - self.survival) / (self.survival * self.greenwood)
+        }
     }
 
     /// Whether Ŝ(H) is the last value of a curve that ended before H with units still event-free:
@@ -212,6 +278,12 @@ impl SurvivalCurve {
         Estimate { value, se: (value > 0.0).then(|| value * f64::sqrt(sum)) }
     }
 
+    /// The time by which a share `p` has had its event: the first t with `Ŝ(t) ≤ 1 − p`; `None` where the curve stays above.
+    pub fn quantile(&self, p: f64) -> Option<f64> {
+        let most = (1.0 - p) * (1.0 + 1e-12);
+        self.steps.iter().find(|s| s.n_events > 0 && s.survival <= most).map(|s| s.time)
+    }
+
     /// RMST(H) and CMET(H) with their standard errors.
     ///
     /// With `Aᵢ = ∫_{tᵢ}ᴴ Ŝ`, gᵢ = dᵢ/(rᵢ(rᵢ−dᵢ)) over tᵢ < H (0 where rᵢ = dᵢ, as in survRM2):
@@ -239,6 +311,71 @@ impl SurvivalCurve {
         let rmst = Estimate { value: summary.restricted_mean(horizon), se: Some(f64::sqrt(var_rmst)) };
         let cmet = cmet.map(|value| Estimate { value, se: Some(f64::sqrt(var_cmet) / (1.0 - summary.survival)) });
         (rmst, cmet)
+    }
+}
+
+/// What one unit more of a kind would change: for each unit of a sample the derivative of Ŝ(H), RMST(H) and
+/// CMET(H) with respect to the weight of the unit.
+///
+/// With rᵢ, dᵢ as above, `mᵢⱼ = (1{Yⱼ ≥ tᵢ} dᵢ/rᵢ − 1{j has its event at tᵢ}) / (rᵢ − dᵢ)` and the coefficients
+/// `cᵢ = Ŝ`, `Aᵢ`, `(CMET − Bᵢ)/(1 − Ŝ)` of the three functionals, unit j has the influence `Σ_{tᵢ<H} cᵢ mᵢⱼ`.
+/// The terms of different times are orthogonal, and `Σⱼ mᵢⱼ² = gᵢ`: the sum of squares over the units *is*
+/// Greenwood's variance (survRM2's, the delta method's), ties included. The infinitesimal jackknife of
+/// [Efron 1982], which R's survfit gives as `influence`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Influence {
+    /// On Ŝ(H).
+    pub survival: Vec<f64>,
+    /// On RMST(H).
+    pub restricted_mean: Vec<f64>,
+    /// On CMET(H); empty where it is undefined.
+    pub mean_event_time: Vec<f64>,
+}
+
+impl Influence {
+    /// The influences of a sample given in order of time, in that order.
+    pub fn of_sorted(sorted: &[(f64, bool)], horizon: f64) -> Influence {
+        let mut out = Influence::default();
+        out.fill(sorted, horizon);
+        out
+    }
+
+    /// The same, into vectors that are reused from group to group.
+    pub fn fill(&mut self, sorted: &[(f64, bool)], horizon: f64) -> Summary {
+        let summary = Summary::of_sorted(sorted.iter().copied(), sorted.len(), horizon);
+        let (s, mean) = (summary.survival, summary.mean_event_time());
+        let rmst = summary.restricted_mean(horizon);
+        self.survival.clear();
+        self.restricted_mean.clear();
+        self.mean_event_time.clear();
+        // Running sums over the event times passed: G, Σ gᵢ Aᵢ, Σ gᵢ (m − Bᵢ)/(1 − S).
+        let (mut past, mut area, mut from, mut level) = ([0.0; 3], 0.0, 0.0, 1.0);
+        for step in Steps::new(sorted.iter().copied(), sorted.len()) {
+            let mut jump = [0.0; 3];
+            if step.time < horizon {
+                area += level * (step.time - from);
+                (from, level) = (step.time, step.survival);
+                if step.n_events > 0 && step.n_at_risk > step.n_events {
+                    let c = [s, rmst - area, mean.map_or(0.0, |m| (m - area) / (1.0 - s))];
+                    let g = greenwood_term(&step);
+                    let left = (step.n_at_risk - step.n_events) as f64;
+                    for f in 0..3 {
+                        past[f] += c[f] * g;
+                        jump[f] = c[f] / left;
+                    }
+                }
+            }
+            let at = self.survival.len();
+            for &(_, event) in &sorted[at..at + step.n_events + step.n_censored] {
+                let lost = if event { jump } else { [0.0; 3] };
+                self.survival.push(past[0] - lost[0]);
+                self.restricted_mean.push(past[1] - lost[1]);
+                if mean.is_some() {
+                    self.mean_event_time.push(past[2] - lost[2]);
+                }
+            }
+        }
+        summary
     }
 }
 

@@ -5,6 +5,7 @@ use crate::args::DemoArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis::{self, Options, average};
+use dvim::audit::Audit;
 use dvim::cohort::Flow;
 use dvim::simulate::{Scenario, simulate};
 use dvim_io::atomic::Directory;
@@ -31,10 +32,11 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     directory.write("truth.csv", |out| tables::write_truth(out, &world))?;
     let n_bytes = directory.size("cohort.csv")?;
     let input = InputRecord { file: "cohort.csv".into(), sha256, n_bytes, n_rows: args.n };
+    let audit = Audit::of(cohort, &found, &[])?;
     let flow = Flow { n_rows: args.n, steps: Vec::new() };
     let origin =
         Origin { input, roles: RolesRecord::simulated(cohort), flow: &flow, warnings: &[], format: EffectsFormat::Csv };
-    let summary = write_files(&directory, cohort, &found, origin)?;
+    let summary = write_files(&directory, cohort, &found, &audit, origin)?;
     let about = format!(
         "A simulated cohort of {} patients (scenario {} of the paper, seed {}), in which every patient's true effects are known. Times run to a horizon of {}.",
         text::grouped(args.n),

@@ -5,6 +5,8 @@ use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::analysis::{self, Analysis, Options};
+use dvim::audit::Audit;
+use dvim::audit::average::By;
 use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::error::Problem;
 use dvim_io::memory::{available, forecast_shape};
@@ -18,6 +20,7 @@ use std::path::Path;
 pub struct Analysed {
     pub cohort: Cohort,
     pub found: Analysis,
+    pub audit: Audit,
     flow: Flow,
     warnings: Vec<Problem>,
     input: InputRecord,
@@ -31,6 +34,7 @@ impl Analysed {
         read: ReadTable,
         roles: &Roles,
         options: &Options,
+        by: &[By],
         progress: &Progress,
     ) -> Result<Analysed, Failure> {
         let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
@@ -40,9 +44,10 @@ impl Analysed {
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
         let found = analysis::run(&cohort, options, progress)?;
         warnings.extend(found.fit.level_problems(&cohort));
+        let audit = Audit::of(&cohort, &found, by)?;
         let input = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
         let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
-        Ok(Analysed { cohort, found, flow, warnings, input, roles })
+        Ok(Analysed { cohort, found, audit, flow, warnings, input, roles })
     }
 
     /// Where it came from, for its run.
@@ -70,8 +75,9 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     refuse_too_large(args)?;
     let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
-    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &progress)?;
-    let summary = write_run(&args.output, args.force, &done.cohort, &done.found, done.origin(args.format.format()))?;
+    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &args.by.by(), &progress)?;
+    let origin = done.origin(args.format.format());
+    let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
     for w in &done.warnings {
         say(&w.to_string());
     }

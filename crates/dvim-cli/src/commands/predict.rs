@@ -12,7 +12,7 @@ use dvim::table::{Ids, Table, Values};
 use dvim_io::atomic::write_file;
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::write_effect_table;
-use dvim_report::tables::{EffectRow, EffectTable, write_members};
+use dvim_report::tables::{EffectRow, EffectTable, Layout, write_members};
 use std::io::Write;
 
 /// The flag of a patient who is farther from the cohort than was asked for.
@@ -56,7 +56,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     };
     let rows = EffectTable {
         n,
-        matched: false,
+        layout: Layout::of(cohort, fit),
         row: |i: usize| EffectRow {
             id: ids.text(i),
             treatment: "",

@@ -5,6 +5,7 @@ use super::{read_cohort_table, use_threads};
 use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
+use dvim::audit::average::By;
 use dvim_io::run::{EffectsFormat, begin_run, hash_file, read_summary, write_files};
 use dvim_report::record::{Summary, VERSION};
 use std::path::{Path, PathBuf};
@@ -35,12 +36,14 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
             summary.input.file
         )));
     }
-    let done = Analysed::new(&table, read, &roles, &options, &progress)?;
+    let by: Vec<By> = summary.audit.iter().flat_map(|a| &a.by).map(|b| By::parse(b)).collect();
+    let done = Analysed::new(&table, read, &roles, &options, &by, &progress)?;
     // Without --output the new run is compared and forgotten.
     let target =
         args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));
     let directory = begin_run(&target, false)?;
-    let again = write_files(&directory, &done.cohort, &done.found, done.origin(EffectsFormat::of(&summary)))?;
+    let origin = done.origin(EffectsFormat::of(&summary));
+    let again = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
     if args.output.is_some() {
         directory.publish()?;
     }
@@ -54,13 +57,16 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
         say(&format!("the run was written by dvim {}, this is dvim {VERSION}", summary.version));
     }
     let seconds = progress.seconds();
-    if differing.is_empty() && summary.average_effects == again.average_effects {
+    let same_averages = summary.average_effects == again.average_effects;
+    if differing.is_empty() && same_averages && summary.audit == again.audit {
         let names: Vec<&str> = summary.files.keys().map(String::as_str).collect();
         print(&format!("identical: {} are the same to the last bit\n", names.join(", ")))?;
         say(&format!("repeated in {seconds:.2} s"));
         return Ok(());
     }
-    let what = if differing.is_empty() {
+    let what = if differing.is_empty() && same_averages {
+        "the audit of summary.json differs: it was edited".to_string()
+    } else if differing.is_empty() {
         "the average effects of summary.json differ: it was edited".to_string()
     } else {
         format!("{} differ", differing.join(", "))

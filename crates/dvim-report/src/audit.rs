@@ -1,0 +1,800 @@
+//! The audit of a run as a record, as words and as figures.
+
+use crate::plot::page::{Table, figure, heading, paragraph};
+use crate::plot::{
+    About, Axis, Estimate, ForestPlot, ForestRow, Format, LineChart, LinePoint, LovePlot, LoveRow, Reference, Series,
+};
+use crate::record::AverageRecord;
+use crate::tables::{Row, header};
+use crate::text::{Grid, clip, grouped, percent, short, signed};
+use dvim::audit::Audit;
+use dvim::audit::average::By;
+use dvim::audit::balance::{Agreement, Balance};
+use dvim::audit::follow_up::FollowUp;
+use dvim::audit::heterogeneity::{Tested, Varies};
+use dvim::audit::sensitivity::Choice;
+use dvim::cohort::{Arm, Cohort};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+use std::io;
+
+/// Schema of `audit --json`.
+pub const AUDIT_SCHEMA: &str = "dvim.audit/1";
+
+/// The follow-up of an arm, or of all.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FollowUpRecord {
+    /// `all`, `treated` or `control`.
+    pub population: String,
+    /// Units.
+    pub n_units: usize,
+    /// Events before H.
+    pub n_events: usize,
+    /// At risk at H.
+    pub n_at_risk: usize,
+    /// Height of the plateau, Ŝ(H).
+    pub plateau_height: f64,
+    /// From the last event before H to the end of follow-up, H at most.
+    pub plateau_length: f64,
+    /// Last event before H.
+    pub last_event: Option<f64>,
+    /// Last recorded time.
+    pub last_time: f64,
+    /// Events recorded at H or later.
+    pub n_events_after: usize,
+    /// Events in the last quarter before H.
+    pub n_window_events: usize,
+    /// Those expected if one in twenty of the uncured were still to come.
+    pub n_window_expected: f64,
+    /// Small: practically sufficient (after Yuen and Musta).
+    pub p_practical: f64,
+    /// Maller and Zhou's N.
+    pub maller_zhou_n: Option<usize>,
+    /// Maller and Zhou's q.
+    pub maller_zhou_q: Option<f64>,
+    /// Maller and Zhou's α; small: sufficient by their rule.
+    pub maller_zhou_alpha: Option<f64>,
+    /// Events expected after H if the tail goes on as it ends, as a share of all; `null` where the tail does not flatten.
+    pub extrapolated_further: Option<f64>,
+    /// Small: not sufficient (after Xie and others).
+    pub p_extrapolated: Option<f64>,
+    /// `sufficient`, `still_falling`, `few_at_horizon` or `not_reached`.
+    pub verdict: String,
+    /// The verdict in words, with what it rests on.
+    pub words: String,
+}
+
+impl From<&FollowUp> for FollowUpRecord {
+    fn from(f: &FollowUp) -> FollowUpRecord {
+        FollowUpRecord {
+            population: f.arm.map_or("all", Arm::name).into(),
+            n_units: f.n_units,
+            n_events: f.n_events,
+            n_at_risk: f.n_at_risk,
+            plateau_height: f.survival,
+            plateau_length: f.plateau,
+            last_event: f.last_event,
+            last_time: f.last_time,
+            n_events_after: f.n_events_after,
+            n_window_events: f.n_window_events,
+            n_window_expected: f.n_window_expected,
+            p_practical: f.p_practical,
+            maller_zhou_n: f.maller_zhou.map(|m| m.n_events),
+            maller_zhou_q: f.maller_zhou.map(|m| m.q),
+            maller_zhou_alpha: f.maller_zhou.map(|m| m.alpha),
+            extrapolated_further: f.extrapolation.map(|e| e.further),
+            p_extrapolated: f.extrapolation.map(|e| e.p),
+            verdict: f.verdict.name().into(),
+            words: f.words(),
+        }
+    }
+}
+
+/// Agreement of a covariate between the arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AgreementRecord {
+    /// Standardised difference, treated less control.
+    pub difference: f64,
+    /// Variance ratio, treated over control.
+    pub variance_ratio: Option<f64>,
+    /// Kolmogorov–Smirnov distance.
+    pub ks: f64,
+}
+
+impl From<Agreement> for AgreementRecord {
+    fn from(a: Agreement) -> AgreementRecord {
+        AgreementRecord { difference: a.difference, variance_ratio: a.variance_ratio, ks: a.ks }
+    }
+}
+
+/// One covariate's balance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CovariateRecord {
+    /// Its name.
+    pub covariate: String,
+    /// Before matching.
+    pub before: AgreementRecord,
+    /// In the groups matched for cure.
+    pub cure: AgreementRecord,
+    /// In the groups matched for time.
+    pub time: AgreementRecord,
+}
+
+/// How a pool is used under a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UsesRecord {
+    /// `treated` or `control`.
+    pub arm: String,
+    /// `cure` or `time`.
+    pub metric: String,
+    /// Units of the pool.
+    pub n_units: usize,
+    /// Effective sample size.
+    pub effective_size: f64,
+    /// Units in no group.
+    pub n_unused: usize,
+    /// Most groups that one unit is in.
+    pub most_uses: u32,
+    /// 50, 90 and 99 % quantiles of the group diameters.
+    pub diameters: [f64; 3],
+}
+
+/// Balance and overlap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BalanceRecord {
+    /// Each covariate.
+    pub covariates: Vec<CovariateRecord>,
+    /// Each pool under each metric.
+    pub uses: Vec<UsesRecord>,
+    /// 50, 90 and 99 % quantiles of the distance to the nearest unit of the other arm, cure metric.
+    pub nearest_other_cure: [f64; 3],
+    /// The same, time metric.
+    pub nearest_other_time: [f64; 3],
+    /// Distance from which a unit has no comparable patient: cure metric, time metric.
+    pub limit: [Option<f64>; 2],
+    /// Number of units without a comparable patient in the other arm.
+    pub n_without_comparable: usize,
+    /// Their ids; the first hundred.
+    pub without_comparable: Vec<String>,
+    /// 1, 25, 50, 75, 99 % quantiles of the propensity score of the treated and of the control.
+    pub propensity: Option<[[f64; 5]; 2]>,
+    /// Share of units with a propensity below 0.05 or above 0.95.
+    pub propensity_extreme_share: Option<f64>,
+    /// Share of the treated and of the control outside the other arm's range of the score.
+    pub propensity_outside_share: Option<[f64; 2]>,
+}
+
+fn turned<T: Copy>(of: [T; 2]) -> [T; 2] {
+    [of[1], of[0]]
+}
+
+impl BalanceRecord {
+    fn of(cohort: &Cohort, b: &Balance) -> BalanceRecord {
+        let uses = b.uses.iter().zip(&b.diameters).map(|(u, d)| UsesRecord {
+            arm: u.arm.name().into(),
+            metric: u.side.name().into(),
+            n_units: u.counts.len(),
+            effective_size: u.effective_size,
+            n_unused: u.n_unused,
+            most_uses: u.most,
+            diameters: *d,
+        });
+        let covariates = b.covariates.iter().map(|c| CovariateRecord {
+            covariate: c.covariate.clone(),
+            before: c.before.into(),
+            cure: c.cure.into(),
+            time: c.time.into(),
+        });
+        BalanceRecord {
+            covariates: covariates.collect(),
+            uses: uses.collect(),
+            nearest_other_cure: b.nearest_other[0],
+            nearest_other_time: b.nearest_other[1],
+            limit: b.limit,
+            n_without_comparable: b.alone.len(),
+            without_comparable: b
+                .alone
+                .iter()
+                .take(MOST_NAMED)
+                .map(|(i, _)| cohort.ids().text(*i as usize).into_owned())
+                .collect(),
+            propensity: b.overlap.as_ref().map(|o| turned(o.quantiles)),
+            propensity_extreme_share: b.overlap.as_ref().map(|o| o.extreme_share),
+            propensity_outside_share: b.overlap.as_ref().map(|o| turned(o.outside_share)),
+        }
+    }
+}
+
+/// Effects at another horizon: estimate, low, high.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HorizonRecord {
+    /// H′.
+    pub horizon: f64,
+    /// Mean cure effect with its interval.
+    pub cure_effect: Option<[f64; 3]>,
+    /// Mean time effect with its interval.
+    pub time_effect: Option<[f64; 3]>,
+    /// Units whose time effect is undefined at this horizon.
+    pub n_undefined: usize,
+}
+
+/// A choice of the analyst and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChoiceRecord {
+    /// K; `null` where the adjusted estimator chose one for each split.
+    pub group_size: Option<usize>,
+    /// Seed.
+    pub seed: u64,
+    /// Mean cure effect.
+    pub cure_effect: Option<f64>,
+    /// Mean time effect.
+    pub time_effect: Option<f64>,
+    /// Spread of the cure effects.
+    pub cure_sd: Option<f64>,
+    /// Spread of the time effects.
+    pub time_sd: Option<f64>,
+    /// Units whose time effect is undefined.
+    pub n_undefined: usize,
+}
+
+impl From<&Choice> for ChoiceRecord {
+    fn from(c: &Choice) -> ChoiceRecord {
+        ChoiceRecord {
+            group_size: c.group_size,
+            seed: c.seed,
+            cure_effect: c.cure,
+            time_effect: c.time,
+            cure_sd: c.cure_sd,
+            time_sd: c.time_sd,
+            n_undefined: c.n_undefined,
+        }
+    }
+}
+
+/// Sensitivity to what was not seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SensitivityRecord {
+    /// E-value of the average cure ratio.
+    pub e_value: Option<f64>,
+    /// E-value of the nearer end of its interval.
+    pub e_value_interval: Option<f64>,
+    /// (Γ, least, most) of the average cure effect under a confounder of strength Γ.
+    pub confounding: Vec<[f64; 3]>,
+    /// Average cure effect from the worst to the best case of the censored: least, all events, estimated, all cured, most.
+    pub censoring: Option<[f64; 5]>,
+    /// Mean share of a group censored before H: treated, control.
+    pub censored_share: Option<[f64; 2]>,
+    /// Bounds of the time effect among the always-uncured, under monotonicity.
+    pub always_uncured: Option<[f64; 2]>,
+    /// Their share.
+    pub always_uncured_share: Option<f64>,
+    /// The difference of mean event times of the averaged curves, not restricted to them.
+    pub unrestricted: Option<f64>,
+}
+
+/// A number with its test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TestedRecord {
+    /// The estimate.
+    pub estimate: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Two-sided p of zero.
+    pub p: f64,
+}
+
+impl From<Tested> for TestedRecord {
+    fn from(t: Tested) -> TestedRecord {
+        TestedRecord { estimate: t.estimate, se: t.se, p: t.p }
+    }
+}
+
+/// A fifth of the patients by predicted effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FifthRecord {
+    /// Units.
+    pub n_units: usize,
+    /// Mean prediction of the models.
+    pub predicted: f64,
+    /// Mean of the matched estimates.
+    pub estimate: f64,
+    /// Its interval.
+    pub low: f64,
+    /// Its interval.
+    pub high: f64,
+}
+
+/// Heterogeneity of one effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VariesRecord {
+    /// `cure_effect` or `time_effect`.
+    pub estimand: String,
+    /// Slope of the matched estimates on the models' predictions.
+    pub slope: TestedRecord,
+    /// The fifths.
+    pub fifths: Vec<FifthRecord>,
+    /// Area under the ranking curve.
+    pub autoc: TestedRecord,
+    /// The ranking curve: share, benefit above the mean.
+    pub ranking: Vec<(f64, f64)>,
+}
+
+impl VariesRecord {
+    fn of(estimand: &str, v: &Varies) -> VariesRecord {
+        VariesRecord {
+            estimand: estimand.into(),
+            slope: v.slope.into(),
+            fifths: v
+                .fifths
+                .iter()
+                .map(|f| FifthRecord {
+                    n_units: f.n_units,
+                    predicted: f.predicted,
+                    estimate: f.estimate,
+                    low: f.low,
+                    high: f.high,
+                })
+                .collect(),
+            autoc: v.autoc.into(),
+            ranking: v.ranking.clone(),
+        }
+    }
+}
+
+/// The audit of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditRecord {
+    /// [`AUDIT_SCHEMA`].
+    pub schema: String,
+    /// Follow-up of all, the treated, the control.
+    pub follow_up: Vec<FollowUpRecord>,
+    /// Covariates that averages were asked for by.
+    #[serde(default)]
+    pub by: Vec<String>,
+    /// What is not there, and why.
+    #[serde(default)]
+    pub left_out: Vec<String>,
+    /// Balance and overlap; `null` under the adjusted estimator.
+    pub balance: Option<BalanceRecord>,
+    /// Effects over the horizon.
+    pub horizons: Vec<HorizonRecord>,
+    /// Other group sizes, on the same patients.
+    pub group_sizes: Vec<ChoiceRecord>,
+    /// Other seeds; empty unless asked for.
+    pub seeds: Vec<ChoiceRecord>,
+    /// Sensitivity.
+    pub sensitivity: SensitivityRecord,
+    /// Heterogeneity.
+    pub heterogeneity: Vec<VariesRecord>,
+}
+
+/// Ids of lonely units that a record lists.
+const MOST_NAMED: usize = 100;
+
+impl AuditRecord {
+    /// The record of an audit.
+    pub fn of(cohort: &Cohort, audit: &Audit) -> AuditRecord {
+        let h = &audit.heterogeneity;
+        let varies = [("cure_effect", &h.cure), ("time_effect", &h.time)];
+        AuditRecord {
+            schema: AUDIT_SCHEMA.into(),
+            follow_up: audit.follow_up.iter().map(FollowUpRecord::from).collect(),
+            by: audit.by.iter().map(By::to_string).collect(),
+            left_out: audit.left_out.iter().map(|s| s.to_string()).collect(),
+            balance: audit.balance.as_ref().map(|b| BalanceRecord::of(cohort, b)),
+            horizons: audit
+                .horizons
+                .iter()
+                .map(|h| HorizonRecord {
+                    horizon: h.horizon,
+                    cure_effect: h.cure,
+                    time_effect: h.time,
+                    n_undefined: h.n_undefined,
+                })
+                .collect(),
+            group_sizes: audit.group_sizes.iter().map(ChoiceRecord::from).collect(),
+            seeds: audit.seeds.iter().map(ChoiceRecord::from).collect(),
+            sensitivity: SensitivityRecord {
+                e_value: audit.confounding.as_ref().map(|c| c.e_value),
+                e_value_interval: audit.confounding.as_ref().map(|c| c.e_value_interval),
+                confounding: audit
+                    .confounding
+                    .iter()
+                    .flat_map(|c| c.bounds.iter().map(|&(g, low, high)| [g, low, high]))
+                    .collect(),
+                censoring: audit.censoring.map(|c| [c.least, c.all_events, c.estimated, c.all_cured, c.most]),
+                censored_share: audit.censoring.map(|c| turned(c.censored_share)),
+                always_uncured: audit.always_uncured.map(|a| [a.low, a.high]),
+                always_uncured_share: audit.always_uncured.map(|a| a.share),
+                unrestricted: audit.always_uncured.map(|a| a.unrestricted),
+            },
+            heterogeneity: varies
+                .into_iter()
+                .filter_map(|(name, v)| v.as_ref().map(|v| VariesRecord::of(name, v)))
+                .collect(),
+        }
+    }
+}
+
+/// How often each unit of the pools is used: `id,treatment,cure_uses,time_uses`. The weights that balance rests on.
+pub fn write_uses(out: &mut impl io::Write, cohort: &Cohort, balance: &Balance) -> io::Result<()> {
+    header(&["id", "treatment", "cure_uses", "time_uses"]).write_to(out)?;
+    let mut row = Row::default();
+    for pair in balance.uses.chunks(2) {
+        for (m, &i) in pair[0].units.iter().enumerate() {
+            let i = i as usize;
+            row.text(&cohort.ids().text(i)).text(cohort.label(cohort.arm(i)));
+            row.count(pair[0].counts[m] as usize).count(pair[1].counts[m] as usize).end();
+        }
+        row.write_to(out)?;
+    }
+    Ok(())
+}
+
+/// An average with its interval: "+5.1 (2.0 to 8.1)".
+pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
+    let show =
+        |v: f64| if a.estimand.ends_with("effect") || a.estimand.ends_with("corrected") { signed(v) } else { short(v) };
+    match (a.estimate, a.low, a.high) {
+        (Some(v), Some(low), Some(high)) => {
+            format!("{} ({} to {})", show(scale * v), show(scale * low), show(scale * high))
+        }
+        (Some(v), ..) => format!("{} (no interval)", show(scale * v)),
+        _ => "undefined".into(),
+    }
+}
+
+/// Estimands in the order and words in which they are shown, with the factor that they are shown with.
+const SHOWN: [(&str, &str, f64); 10] = [
+    ("cure_effect", "cure effect, points", 100.0),
+    ("cure_effect_corrected", "  less expected matching bias", 100.0),
+    ("cure_treated", "cured if treated, %", 100.0),
+    ("cure_control", "cured if not, %", 100.0),
+    ("cure_ratio", "ratio of cure probabilities", 1.0),
+    ("number_needed_to_treat", "patients to treat for one cure", 1.0),
+    ("time_effect", "time effect", 1.0),
+    ("time_effect_corrected", "  less expected matching bias", 1.0),
+    ("mean_event_time_treated", "mean event time if treated", 1.0),
+    ("mean_event_time_control", "mean event time if not", 1.0),
+];
+
+/// What `audit` prints for a person.
+pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, usize)], n: usize) -> String {
+    let mut out = String::from(if averages.iter().any(|a| a.se.is_some()) {
+        "Average effects, with intervals by unit\n"
+    } else {
+        "Average effects\n"
+    });
+    let mut populations: Vec<&str> = Vec::new();
+    averages.iter().for_each(|a| {
+        if !populations.contains(&a.population.as_str()) {
+            populations.push(&a.population);
+        }
+    });
+    let cell = |estimand: &str, population: &str, scale: f64| {
+        let found = averages.iter().find(|a| a.estimand == estimand && a.population == population);
+        found.map_or(String::new(), |a| with_interval(a, scale))
+    };
+    let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
+    for (estimand, name, scale) in SHOWN.into_iter().filter(|s| averages.iter().any(|a| a.estimand == s.0)) {
+        grid.row([name.to_string()].into_iter().chain(["all", "treated", "control"].map(|p| cell(estimand, p, scale))));
+    }
+    out.push_str(&grid.render());
+    for why in &audit.left_out {
+        let _ = writeln!(out, "  Left out: {why}.");
+    }
+    if averages.iter().any(|a| a.bias.is_some()) {
+        out.push_str(
+            "  The bias is what the cure models expect of members that differ from the unit they stand for.\n",
+        );
+    }
+    if populations.len() > 3 {
+        out.push_str("\nBy subgroup\n");
+        let mut grid = Grid::new(1, &["", "patients", "cure effect, points", "time effect"]);
+        for p in &populations[3..] {
+            let n = averages.iter().find(|a| a.population == *p).map_or(0, |a| a.n_units);
+            grid.row([clip(p, 40), grouped(n), cell("cure_effect", p, 100.0), cell("time_effect", p, 1.0)]);
+        }
+        out.push_str(&grid.render());
+    }
+
+    out.push_str("\nFollow-up\n");
+    for f in &audit.follow_up {
+        let _ = writeln!(out, "  {}", f.words);
+    }
+    let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
+    let mut line = |name: &str, f: &dyn Fn(&FollowUpRecord) -> String| {
+        grid.row([name.to_string()].into_iter().chain(audit.follow_up.iter().map(f)));
+    };
+    let maybe = |v: Option<f64>| v.map_or("undefined".to_string(), short);
+    line("at risk at the horizon", &|f| grouped(f.n_at_risk));
+    line("height of the plateau", &|f| percent(f.plateau_height));
+    line("length of the plateau", &|f| short(f.plateau_length));
+    line("last event before the horizon", &|f| maybe(f.last_event));
+    line("events recorded after it", &|f| grouped(f.n_events_after));
+    line("practically sufficient? p (small: yes)", &|f| short(f.p_practical));
+    line("Maller–Zhou alpha (small: yes; liberal)", &|f| maybe(f.maller_zhou_alpha));
+    line("tail goes on? p (small: yes)", &|f| maybe(f.p_extrapolated));
+    line("further events if it does, %", &|f| maybe(f.extrapolated_further.map(|v| 100.0 * v)));
+    out.push_str(&grid.render());
+    for (name, count) in flags.iter().filter(|(_, count)| *count > 0) {
+        let _ = writeln!(out, "  {} of {} patients: {name}", grouped(*count), grouped(n));
+    }
+
+    if let Some(b) = &audit.balance {
+        out.push_str(&balance_words(b));
+    }
+    if !audit.heterogeneity.is_empty() {
+        out.push_str(&heterogeneity_words(&audit.heterogeneity));
+    }
+    out.push_str(&sensitivity_words(audit));
+    out
+}
+
+fn balance_words(b: &BalanceRecord) -> String {
+    let mut out = String::new();
+    out.push_str("\nBalance: standardised differences between the arms, the largest before matching first\n");
+    let mut order: Vec<&CovariateRecord> = b.covariates.iter().collect();
+    order.sort_by(|x, y| y.before.difference.abs().total_cmp(&x.before.difference.abs()));
+    let mut grid = Grid::new(1, &["", "before", "for cure", "for time", "variance ratio", "KS before", "KS for cure"]);
+    for c in order.iter().take(10) {
+        grid.row([
+            clip(&c.covariate, 24),
+            format!("{:.3}", c.before.difference),
+            format!("{:.3}", c.cure.difference),
+            format!("{:.3}", c.time.difference),
+            c.cure.variance_ratio.map_or(String::new(), |v| format!("{v:.2}")),
+            format!("{:.3}", c.before.ks),
+            format!("{:.3}", c.cure.ks),
+        ]);
+    }
+    out.push_str(&grid.render());
+    if order.len() > 10 {
+        let _ = writeln!(out, "  … and {} more covariates (all of them with --json)", order.len() - 10);
+    }
+    let mut grid =
+        Grid::new(2, &["pool", "metric", "patients", "effective", "never used", "most used", "median diameter"]);
+    for u in &b.uses {
+        grid.row([
+            u.arm.clone(),
+            u.metric.clone(),
+            grouped(u.n_units),
+            short(u.effective_size),
+            grouped(u.n_unused),
+            grouped(u.most_uses as usize),
+            short(u.diameters[0]),
+        ]);
+    }
+    out.push_str(&grid.render());
+    if let (Some(extreme), Some(outside)) = (b.propensity_extreme_share, b.propensity_outside_share) {
+        let _ = writeln!(
+            out,
+            "  propensity below 0.05 or above 0.95: {}; outside the other arm's range: {} of the treated, {} of the control",
+            percent(extreme),
+            percent(outside[0]),
+            percent(outside[1])
+        );
+    }
+    if b.n_without_comparable == 0 {
+        out.push_str("  every patient has a comparable one in the other arm\n");
+    } else {
+        let some: Vec<&str> = b.without_comparable.iter().take(12).map(String::as_str).collect();
+        let more = if b.n_without_comparable > some.len() { ", …" } else { "" };
+        let _ = writeln!(
+            out,
+            "  {} without a comparable patient in the other arm: {}{more}",
+            grouped(b.n_without_comparable),
+            some.join(", ")
+        );
+    }
+
+    out
+}
+
+fn heterogeneity_words(of: &[VariesRecord]) -> String {
+    let mut out = String::new();
+    out.push_str("\nDo effects differ between patients? (predicted by models that saw none of these outcomes)\n");
+    let mut grid = Grid::new(1, &["", "slope", "p", "top fifth", "bottom fifth", "AUTOC", "p"]);
+    for v in of {
+        let scale = if v.estimand == "cure_effect" { 100.0 } else { 1.0 };
+        let ends = [v.fifths.last(), v.fifths.first()].map(|f| f.map_or(String::new(), |f| signed(scale * f.estimate)));
+        grid.row([
+            v.estimand.replace('_', " "),
+            format!("{:.2} ± {:.2}", v.slope.estimate, v.slope.se),
+            short(v.slope.p),
+            ends[0].clone(),
+            ends[1].clone(),
+            signed(scale * v.autoc.estimate),
+            short(v.autoc.p),
+        ]);
+    }
+    out.push_str(&grid.render());
+
+    out
+}
+
+fn sensitivity_words(audit: &AuditRecord) -> String {
+    let mut out = String::new();
+    let rows: Vec<&ChoiceRecord> = audit.group_sizes.iter().chain(&audit.seeds).collect();
+    if audit.horizons.is_empty() && rows.is_empty() {
+        return out;
+    }
+    out.push_str("\nWhat it would take to overturn it\n");
+    let s = &audit.sensitivity;
+    if let (Some(e), Some(i)) = (s.e_value, s.e_value_interval) {
+        let _ = writeln!(
+            out,
+            "  unmeasured confounding: risk ratios of {} with treatment and with cure would explain the estimate, {} its interval (E-values)",
+            short(e),
+            short(i)
+        );
+        for [gamma, low, high] in s.confounding.iter().skip(1) {
+            let _ = writeln!(
+                out,
+                "    a confounder of strength {}: the cure effect lies between {} and {} points",
+                short(*gamma),
+                signed(100.0 * low),
+                signed(100.0 * high)
+            );
+        }
+    }
+    if let Some([least, events, found, cured, most]) = s.censoring {
+        let p = |v: f64| signed(100.0 * v);
+        let _ = writeln!(
+            out,
+            "  informative censoring: {} if all censored had their event, {} if all were cured (as estimated {}); from {} to {} if it differs by arm",
+            p(events),
+            p(cured),
+            p(found),
+            p(least),
+            p(most)
+        );
+    }
+    if let (Some([low, high]), Some(share), Some(all)) = (s.always_uncured, s.always_uncured_share, s.unrestricted) {
+        let _ = writeln!(
+            out,
+            "  the time effect compares different people in the two arms ({}); among those uncured under both ({} if nobody loses a cure by treatment, or none gains one) it lies between {} and {}",
+            signed(all),
+            percent(share),
+            signed(low),
+            signed(high)
+        );
+    }
+    let mut grid = Grid::new(1, &["group size", "seed", "cure effect, points", "time effect"]);
+    for c in &rows {
+        let cell = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| signed(scale * v));
+        grid.row([
+            c.group_size.map_or("chosen".into(), grouped),
+            c.seed.to_string(),
+            cell(c.cure_effect, 100.0),
+            cell(c.time_effect, 1.0),
+        ]);
+    }
+    if !rows.is_empty() {
+        out.push_str(&grid.render());
+    }
+    if audit.horizons.is_empty() {
+        return out;
+    }
+    out.push_str("\nThe effects had the horizon been another\n");
+    let mut grid = Grid::new(1, &["horizon", "cure effect, points", "time effect", "undefined"]);
+    for h in audit.horizons.iter().skip(3).step_by(4) {
+        let cell = |v: Option<[f64; 3]>, scale: f64| {
+            v.map_or("undefined".to_string(), |[v, l, u]| {
+                format!("{} ({} to {})", signed(scale * v), signed(scale * l), signed(scale * u))
+            })
+        };
+        grid.row([short(h.horizon), cell(h.cure_effect, 100.0), cell(h.time_effect, 1.0), grouped(h.n_undefined)]);
+    }
+    out.push_str(&grid.render());
+    out
+}
+
+/// The figures and tables of the audit for a page, with the number of the first figure.
+pub fn section(averages: &[AverageRecord], audit: &AuditRecord, first_figure: usize) -> String {
+    let mut n = first_figure;
+    let mut add = |body: &mut String, svg: String, caption: &str| {
+        *body += &figure(&svg, &format!("Figure {n}."), caption);
+        n += 1;
+    };
+    let mut body = heading(2, "Can it be relied on?");
+    for f in &audit.follow_up {
+        body += &paragraph(&f.words);
+    }
+    for why in &audit.left_out {
+        body += &paragraph(&format!("Left out: {why}."));
+    }
+    if let Some(b) = &audit.balance {
+        add(
+            &mut body,
+            love(b).svg(),
+            "Balance of each covariate between the arms before and after matching, under both metrics.",
+        );
+    }
+    if !audit.horizons.is_empty() {
+        add(
+            &mut body,
+            horizon(audit, true).svg(),
+            "The average cure effect had the horizon been another, with pointwise intervals.",
+        );
+        add(
+            &mut body,
+            horizon(audit, false).svg(),
+            "The average time effect had the horizon been another, with pointwise intervals.",
+        );
+    }
+    if let Some(forest) = forest(averages) {
+        add(&mut body, forest.svg(), "The average cure effect by subgroup.");
+    }
+    let s = &audit.sensitivity;
+    let rows = s.confounding.iter().map(|[g, low, high]| vec![short(*g), signed(100.0 * low), signed(100.0 * high)]);
+    if !s.confounding.is_empty() {
+        let table = Table {
+            name: "Sensitivity.".into(),
+            caption: format!(
+                "What remains of the average cure effect (points) under an unmeasured confounder whose risk ratios with treatment and with cure are both Γ. The E-value is {}, that of the interval {}.",
+                s.e_value.map_or(String::new(), short),
+                s.e_value_interval.map_or(String::new(), short)
+            ),
+            columns: ["Γ", "At least", "At most"].map(String::from).to_vec(),
+            rows: rows.collect(),
+            words: vec![],
+        };
+        body += &table.html();
+    }
+    body
+}
+
+fn love(balance: &BalanceRecord) -> LovePlot {
+    let rows = balance.covariates.iter().map(|c| LoveRow {
+        covariate: c.covariate.clone(),
+        before: c.before.difference,
+        cure: Some(c.cure.difference),
+        time: Some(c.time.difference),
+    });
+    LovePlot { about: About::new("Balance of the covariates"), rows: rows.collect(), threshold: Some(0.1) }
+}
+
+fn horizon(audit: &AuditRecord, cure: bool) -> LineChart {
+    let points = audit.horizons.iter().filter_map(|h| {
+        let [v, low, high] = if cure { h.cure_effect } else { h.time_effect }?;
+        Some(LinePoint { x: h.horizon, y: Estimate::new(v, low, high) })
+    });
+    let (what, axis) = if cure {
+        ("Cure effect", Axis::new("Cure effect (percentage points)").format(Format::Points))
+    } else {
+        ("Time effect", Axis::new("Time effect (in the unit of time)").format(Format::Signed))
+    };
+    LineChart {
+        about: About::new(format!("{what} over the horizon")).height(200.0),
+        series: vec![Series { label: String::new(), points: points.collect(), band: true }],
+        x: Axis::new("Horizon"),
+        y: axis,
+        levels: vec![Reference { value: 0.0, label: "no effect".into() }],
+        marks: vec![],
+    }
+}
+
+fn forest(averages: &[AverageRecord]) -> Option<ForestPlot> {
+    let of: Vec<&AverageRecord> = averages.iter().filter(|a| a.estimand == "cure_effect").collect();
+    if of.len() <= 3 {
+        return None;
+    }
+    let rows = of.iter().map(|a| ForestRow {
+        label: a.population.clone(),
+        estimate: a.estimate.map(|v| match (a.low, a.high) {
+            (Some(l), Some(h)) => Estimate::new(v, l, h),
+            _ => Estimate::point(v),
+        }),
+        n: Some(a.n_units as u64),
+        overall: a.population == "all",
+    });
+    Some(ForestPlot {
+        about: About::new("Cure effect by subgroup"),
+        rows: rows.collect(),
+        axis: Axis::new("Cure effect (percentage points)").format(Format::Points),
+        null: 0.0,
+        below: "treatment cures fewer".into(),
+        above: "treatment cures more".into(),
+    })
+}

@@ -1,0 +1,583 @@
+//! Average effects with standard errors by unit.
+//!
+//! Let `e_z(i)` be the value (Ŝ(H), or CMET) of unit i's group in arm z, and `θ_z = Σ_{i∈P} e_z(i)/n` its mean over a
+//! population P of n estimated units. A unit j of the pool serves in many groups, so the terms of the sum are far from
+//! independent. But each group's value is, to first order, a sum over its members ([`Influence`]), hence so is θ_z:
+//!
+//! `θ̂_z − θ_z ≈ Σ_j U_zj`,  `U_zj = (1/n) Σ_{i∈P: j∈G_z(i)} IF_j(G_z(i))`,
+//!
+//! with the U of different units independent and of mean zero given covariates. The two pools share no unit. To this
+//! comes that the units of P are a sample: the true values vary between units with a covariance Σ. So for any contrast `a`
+//!
+//! `Var(a₀θ̂₀ + a₁θ̂₁) = Σ_z a_z² Σ_j U_zj² + a'Σa / n`,
+//!
+//! Σ being the covariance of the estimates over units less the mean variance of a unit's estimate. When groups are small the
+//! formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance. A
+//! bootstrap of units would not do: it is inconsistent for matching with replacement [Abadie & Imbens 2008].
+//!
+//! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the differences
+//! mostly cancel, but not where treatment goes with covariates. `bias` says how much the fitted cure models, which saw
+//! none of these outcomes, expect: the mean over P of (the model's value for the group − the model's value for the unit).
+//! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
+//! training set is another sample, so the two variances add.
+
+use super::passes::{Side, Walk};
+use crate::analysis::{Analysis, average};
+use crate::cohort::{Arm, Cohort};
+use crate::cure::{CureModel, truncated_mean};
+use crate::effect::Effect;
+use crate::error::{Error, Problem, ProblemKind, nearest_names};
+use crate::interval::two_sided;
+use crate::schema::{Covariate, Kind};
+use crate::survival::Influence;
+use std::fmt;
+
+/// An average over a population, with its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AverageEffect {
+    /// `cure_effect`, `time_effect` (plain or `_corrected`), an arm's value, `cure_ratio` or `number_needed_to_treat`.
+    pub estimand: &'static str,
+    /// `all`, `treated`, `control` or a subgroup.
+    pub population: String,
+    /// The estimate; `None` where no unit is defined.
+    pub estimate: Option<f64>,
+    /// Its standard error.
+    pub se: Option<f64>,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Standard deviation of the estimates between units: not a standard error.
+    pub sd: Option<f64>,
+    /// Matching bias that the cure models expect; included in the estimate, not in the interval.
+    pub bias: Option<f64>,
+    /// Units that it rests on.
+    pub n_units: usize,
+    /// Units left out because their effect is undefined.
+    pub n_undefined: usize,
+}
+
+/// A covariate to look at by subgroup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct By {
+    /// Its name.
+    pub covariate: String,
+    /// Number of bins of equal size; `None`: one subgroup for each value.
+    pub bins: Option<usize>,
+}
+
+/// Names of subgroups, and for each unit the number of its own.
+type Subgroups = (Vec<String>, Vec<usize>);
+
+/// Most subgroups of a covariate.
+const MOST_LEVELS: usize = 20;
+
+impl By {
+    /// Reads `sex` or `age:4`.
+    pub fn parse(text: &str) -> By {
+        match text.rsplit_once(':').and_then(|(name, bins)| Some((name, bins.parse().ok()?))) {
+            Some((name, bins)) => By { covariate: name.into(), bins: Some(bins) },
+            None => By { covariate: text.into(), bins: None },
+        }
+    }
+
+    /// The subgroups of a category: its levels, in their order, as far as a unit has them.
+    fn levels(
+        &self,
+        c: &Covariate,
+        cohort: &Cohort,
+        units: &[u32],
+    ) -> Result<Subgroups, (String, &'static str, String)> {
+        if self.bins.is_some() {
+            return Err((
+                "bins were asked for, and it is a category".into(),
+                "a category has a subgroup for each level",
+                format!("use --by {}", self.covariate),
+            ));
+        }
+        let all: Vec<&str> = match &c.kind {
+            Kind::Indicator { zero, one } => vec![zero, one],
+            Kind::Category { levels } => levels.iter().map(String::as_str).collect(),
+            Kind::Number | Kind::Missing => vec![],
+        };
+        let of = |i: &u32| {
+            let level = c.level_of(cohort.covariates(*i as usize));
+            all.iter().position(|l| Some(*l) == level).unwrap_or(0)
+        };
+        let place: Vec<usize> = units.iter().map(of).collect();
+        let there: Vec<usize> = (0..all.len()).filter(|l| place.contains(l)).collect();
+        if there.len() > MOST_LEVELS {
+            return Err((
+                format!("it has {} levels", there.len()),
+                "a subgroup for each level needs at most 20 levels",
+                "merge rare levels".into(),
+            ));
+        }
+        let names = there.iter().map(|&l| format!("{} = {}", self.covariate, all[l])).collect();
+        Ok((names, place.iter().map(|p| there.partition_point(|l| l < p)).collect()))
+    }
+
+    /// The subgroups of these units: names, and for each unit the number of its subgroup.
+    fn subgroups(&self, cohort: &Cohort, units: &[u32]) -> Result<Subgroups, Error> {
+        let names: Vec<String> =
+            cohort.schema().iter().filter(|c| c.kind != Kind::Missing).map(|c| c.name.clone()).collect();
+        let refuse = |found: String, rule: &str, remedy: String| {
+            let problem = Problem::error(ProblemKind::BadOption, found, rule, remedy).column(&self.covariate);
+            Error::Refused(vec![problem])
+        };
+        let covariate = cohort.schema().iter().find(|c| c.name == self.covariate && c.kind != Kind::Missing);
+        if let Some(c) = covariate.filter(|c| c.kind != Kind::Number) {
+            return self.levels(c, cohort, units).map_err(|(found, rule, remedy)| refuse(found, rule, remedy));
+        }
+        let Some(column) = covariate.map(|c| c.first) else {
+            let near = nearest_names(&self.covariate, names.iter().map(String::as_str));
+            let some = if near.is_empty() { names.iter().take(8).cloned().collect() } else { near };
+            return Err(refuse(
+                "there is no such covariate (asked for by --by)".into(),
+                "subgroups are made by covariates of the cohort",
+                format!("choose one of {}", some.join(", ")),
+            ));
+        };
+        let values: Vec<f64> = units.iter().map(|&i| cohort.covariates(i as usize)[column]).collect();
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        let mut levels = sorted.clone();
+        levels.dedup();
+        let (starts, names): (Vec<f64>, Vec<String>) = match self.bins {
+            None if levels.len() > MOST_LEVELS => {
+                return Err(refuse(
+                    format!("it has {} different values", levels.len()),
+                    "a subgroup for each value needs at most 20 values",
+                    format!("use bins of equal size, such as --by {}:4", self.covariate),
+                ));
+            }
+            Some(0) => {
+                return Err(refuse("0 bins were asked for".into(), "there is at least one bin", "use 2 to 10".into()));
+            }
+            None => levels.iter().map(|v| (*v, format!("{} = {v}", self.covariate))).unzip(),
+            Some(bins) => {
+                // A bin begins at a quantile; values that are tied stay together, so bins can be fewer than asked.
+                let mut starts: Vec<f64> = (0..bins).map(|b| sorted[b * sorted.len() / bins]).collect();
+                starts.dedup();
+                let name = |b: usize| {
+                    let last = sorted.partition_point(|v| starts.get(b + 1).is_none_or(|s| v < s)) - 1;
+                    format!("{} {} to {}", self.covariate, round(starts[b]), round(sorted[last]))
+                };
+                let names = (0..starts.len()).map(name).collect();
+                (starts, names)
+            }
+        };
+        Ok((names, values.iter().map(|v| starts.partition_point(|s| s <= v) - 1).collect()))
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.bins {
+            Some(bins) => write!(f, "{}:{bins}", self.covariate),
+            None => f.write_str(&self.covariate),
+        }
+    }
+}
+
+/// A value with at most four significant digits, for the name of a bin.
+fn round(x: f64) -> f64 {
+    format!("{x:.3e}").parse().unwrap_or(x)
+}
+
+/// The populations that averages are taken over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Populations {
+    /// The covariates that subgroups were asked for by.
+    pub by: Vec<By>,
+    /// Their names.
+    pub names: Vec<String>,
+    /// For each estimated unit the populations that it belongs to.
+    pub of: Vec<Vec<u16>>,
+}
+
+impl Populations {
+    /// All, the treated, the control, and the subgroups asked for.
+    pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
+        let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
+        let mut of: Vec<Vec<u16>> =
+            units.iter().map(|&i| vec![0, if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 }]).collect();
+        for b in by {
+            let (found, place) = b.subgroups(cohort, units)?;
+            let first = names.len();
+            names.extend(found);
+            of.iter_mut().zip(place).for_each(|(o, p)| o.push((first + p) as u16));
+        }
+        Ok(Populations { by: by.to_vec(), names, of })
+    }
+}
+
+/// What the walk through the groups of one arm and side gathers, for each population.
+struct Gathered {
+    /// Σ_j U_j².
+    pool_variance: Vec<f64>,
+    /// Mean of (the model's value for the group − the model's value for the unit).
+    bias: Vec<f64>,
+    /// Its variance, from the covariance of the model's parameters; `None` where the fit is not certified.
+    bias_variance: Vec<Option<f64>>,
+}
+
+/// Means of both arms over one population.
+struct Means {
+    n: usize,
+    mean: [f64; 2],
+    pool_variance: [f64; 2],
+    /// Covariance of the true values between units: spread of the estimates less their own variance.
+    spread: [[f64; 2]; 2],
+    /// Plain variance of the difference between units.
+    difference_variance: f64,
+    bias: [f64; 2],
+    bias_variance: [Option<f64>; 2],
+}
+
+impl Means {
+    /// Var(a₀θ̂₀ + a₁θ̂₁).
+    fn variance(&self, a: [f64; 2]) -> f64 {
+        let pool = a[0] * a[0] * self.pool_variance[0] + a[1] * a[1] * self.pool_variance[1];
+        let s = &self.spread;
+        let between = a[0] * a[0] * s[0][0] + 2.0 * a[0] * a[1] * s[0][1] + a[1] * a[1] * s[1][1];
+        pool + between.max(0.0) / self.n as f64
+    }
+}
+
+/// The average effects of a run over all estimated units, the treated, the control, and the subgroups asked for.
+pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Vec<AverageEffect>, Error> {
+    let populations = Populations::new(cohort, &analysis.units, by)?;
+    Ok(match Walk::new(cohort, analysis) {
+        Some(walk) => average_over(&walk, &populations),
+        None => plain_averages(analysis, &populations),
+    })
+}
+
+/// Averages with their spread and without standard errors: of the adjusted estimator, whose correction has a variance that
+/// the groups do not tell.
+pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
+    type Value = fn(&Effect) -> Option<f64>;
+    let estimands: [(&'static str, Value); 6] = [
+        ("cure_effect", |e| Some(e.cure())),
+        ("cure_treated", |e| Some(e.cure_probability(Arm::Treated))),
+        ("cure_control", |e| Some(e.cure_probability(Arm::Control))),
+        ("time_effect", Effect::time),
+        ("mean_event_time_treated", |e| e.time().and(e.mean_event_time(Arm::Treated))),
+        ("mean_event_time_control", |e| e.time().and(e.mean_event_time(Arm::Control))),
+    ];
+    let mut out = Vec::new();
+    for of_side in estimands.chunks(3) {
+        for (p, name) in populations.names.iter().enumerate() {
+            let members = || analysis.effects.iter().zip(&populations.of).filter(|(_, of)| of.contains(&(p as u16)));
+            for (estimand, value) in of_side {
+                let found = average(members().map(|(e, _)| value(e)));
+                out.push(AverageEffect {
+                    estimand,
+                    population: name.clone(),
+                    estimate: found.mean,
+                    se: None,
+                    low: None,
+                    high: None,
+                    sd: found.sd.filter(|_| estimand.ends_with("_effect")),
+                    bias: None,
+                    n_units: found.n_units,
+                    n_undefined: found.n_undefined,
+                });
+            }
+        }
+    }
+    out
+}
+
+/// The same over populations that are already made.
+pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
+    let (cohort, analysis) = (walk.cohort, walk.analysis);
+    let fit = &analysis.fit;
+    let n_populations = populations.names.len();
+    let horizon = cohort.horizon();
+    // A time effect exists where both arms have an event; its averages, of either arm, are over those units.
+    let counts = |side: Side| {
+        let mut n = vec![0usize; n_populations];
+        for (e, of) in analysis.effects.iter().zip(&populations.of) {
+            if side == Side::Cure || e.time().is_some() {
+                of.iter().for_each(|&p| n[p as usize] += 1);
+            }
+        }
+        n
+    };
+    let n_in = Side::BOTH.map(counts);
+    let scaled = |i: u32| fit.metrics.cure.scaling.apply(cohort.covariates(i as usize));
+    let gathered = walk.each(|arm, side| {
+        let pool = &walk.pools[arm.index()];
+        let model = &fit.models[arm.index()];
+        // The model's value and its slope in the linear predictor: of the units of the pool, and of those estimated.
+        let predict = |i: &u32| Predicted::of(model, &scaled(*i), side);
+        let of_pool: Vec<Predicted> = pool.units.iter().map(predict).collect();
+        let n = &n_in[side as usize];
+        let mut influence = Influence::default();
+        let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
+        // Sums of influences by rank, and of shares in the groups' model values by position.
+        let mut used = vec![vec![0.0; pool.len()]; n_populations];
+        let mut shares = vec![vec![0.0; pool.len()]; n_populations];
+        let mut own = vec![Expected::new(cohort.n_covariates()); n_populations];
+        walk.groups(arm, side, |q, members, _| {
+            if side == Side::Time && analysis.effects[q].time().is_none() {
+                return;
+            }
+            ranks.clear();
+            ranks.extend(members.iter().map(|&m| pool.rank(m)));
+            ranks.sort_unstable();
+            outcomes.clear();
+            outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
+            influence.fill(&outcomes, horizon);
+            let values = match side {
+                Side::Cure => &influence.survival,
+                Side::Time => &influence.mean_event_time,
+            };
+            let total: f64 = members.iter().map(|&m| of_pool[m as usize].weight).sum();
+            let x = scaled(analysis.units[q]);
+            let unit = Predicted::of(model, &x, side);
+            for &p in &populations.of[q] {
+                let (used, shares) = (&mut used[p as usize], &mut shares[p as usize]);
+                for (&r, v) in ranks.iter().zip(values) {
+                    used[r as usize] += v;
+                }
+                if total > 0.0 {
+                    members.iter().for_each(|&m| shares[m as usize] += of_pool[m as usize].weight / total);
+                }
+                own[p as usize].add(-1.0, &unit, &x);
+            }
+        });
+        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
+        for p in 0..n_populations {
+            let size = n[p].max(1) as f64;
+            out.pool_variance.push(used[p].iter().map(|v| v * v).sum::<f64>() / (size * size));
+            for (m, &share) in shares[p].iter().enumerate().filter(|(_, s)| **s > 0.0) {
+                own[p].add(share, &of_pool[m], &scaled(pool.units[m]));
+            }
+            out.bias.push(own[p].value / size);
+            out.bias_variance.push(own[p].variance(model, side).map(|v| v / (size * size)));
+        }
+        out
+    });
+
+    let mut out = Vec::new();
+    for side in Side::BOTH {
+        for (p, name) in populations.names.iter().enumerate() {
+            let members: Vec<usize> =
+                (0..analysis.units.len()).filter(|&q| populations.of[q].contains(&(p as u16))).collect();
+            let means = means_of(analysis, side, &members, [0, 1].map(|z| &gathered[z][side as usize]), p);
+            describe(&mut out, side, name, members.len(), means.as_ref(), horizon, fit.options.confidence);
+        }
+    }
+    out
+}
+
+/// What a cure model expects of one unit.
+struct Predicted {
+    /// P(cure), or the mean event time.
+    value: f64,
+    /// Weight in its group: the Kaplan–Meier curve of a mixed group is the mean curve, whose mean event time weighs
+    /// each member by its probability of an event.
+    weight: f64,
+    /// Derivative of the value in the linear predictor, and in ln σ.
+    slope: [f64; 2],
+}
+
+impl Predicted {
+    fn of(model: &CureModel, x: &[f64], side: Side) -> Predicted {
+        let cured = model.cure_probability(x);
+        match side {
+            Side::Cure => Predicted { value: cured, weight: 1.0, slope: [cured * (1.0 - cured), 0.0] },
+            Side::Time => {
+                let (log_horizon, location) = (libm::log(model.horizon), model.latency_location(x));
+                let mean = |by: f64, sigma: f64| truncated_mean(log_horizon, location + by, model.log_sigma + sigma);
+                let h = 1e-4;
+                Predicted {
+                    value: mean(0.0, 0.0),
+                    weight: 1.0 - cured,
+                    slope: [(mean(h, 0.0) - mean(-h, 0.0)) / (2.0 * h), (mean(0.0, h) - mean(0.0, -h)) / (2.0 * h)],
+                }
+            }
+        }
+    }
+}
+
+/// A sum of expectations with its gradient in the parameters of one part of the model: intercept, coefficients, ln σ.
+#[derive(Clone)]
+struct Expected {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+impl Expected {
+    fn new(n_covariates: usize) -> Expected {
+        Expected { value: 0.0, gradient: vec![0.0; n_covariates + 2] }
+    }
+
+    fn add(&mut self, share: f64, of: &Predicted, x: &[f64]) {
+        self.value += share * of.value;
+        self.gradient[0] += share * of.slope[0];
+        for (g, v) in self.gradient[1..].iter_mut().zip(x) {
+            *g += share * of.slope[0] * v;
+        }
+        self.gradient[x.len() + 1] += share * of.slope[1];
+    }
+
+    /// g'Vg, V being the covariance of that part.
+    fn variance(&self, model: &CureModel, side: Side) -> Option<f64> {
+        let covariance = model.covariance.as_ref()?;
+        let p = model.n_covariates();
+        let all = 2 * p + 3;
+        let place = |a: usize| match side {
+            Side::Cure => (a <= p).then_some(a),
+            Side::Time => Some(p + 1 + a),
+        };
+        let mut sum = 0.0;
+        for (a, ga) in self.gradient.iter().enumerate() {
+            for (b, gb) in self.gradient.iter().enumerate() {
+                if let (Some(a), Some(b)) = (place(a), place(b)) {
+                    sum += ga * gb * covariance[a * all + b];
+                }
+            }
+        }
+        Some(sum.max(0.0))
+    }
+}
+
+/// The means of one population; `None` where nobody is defined.
+fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 2], p: usize) -> Option<Means> {
+    // Value and variance in each arm.
+    let values = |q: usize| -> Option<[(f64, f64); 2]> {
+        let e = &analysis.effects[q];
+        match side {
+            Side::Cure => Some(Arm::BOTH.map(|z| {
+                let c = &e.arm(z).cure.curve;
+                (c.survival, c.survival_se().map_or(0.0, |s| s * s))
+            })),
+            Side::Time => {
+                e.time()?;
+                Some(Arm::BOTH.map(|z| {
+                    let c = &e.arm(z).time.curve;
+                    (c.mean_event_time().unwrap_or(0.0), c.mean_event_time_se().map_or(0.0, |s| s * s))
+                }))
+            }
+        }
+    };
+    let there: Vec<(usize, [(f64, f64); 2])> = members.iter().filter_map(|&q| Some((q, values(q)?))).collect();
+    let n = there.len();
+    if n == 0 {
+        return None;
+    }
+    let over = |f: &dyn Fn(usize, &[(f64, f64); 2]) -> f64| there.iter().map(|(q, v)| f(*q, v)).sum::<f64>() / n as f64;
+    let mean = [0, 1].map(|z| over(&|_, v| v[z].0));
+    let free = n as f64 / (n as f64 - 1.0).max(1.0);
+    let moment = |a: usize, b: usize| free * over(&|_, v| (v[a].0 - mean[a]) * (v[b].0 - mean[b]));
+    let noise = [0, 1].map(|z| over(&|_, v| v[z].1));
+    let cross = moment(0, 1);
+    let (v0, v1) = (moment(0, 0), moment(1, 1));
+    Some(Means {
+        n,
+        mean,
+        pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
+        spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
+        difference_variance: v0 + v1 - 2.0 * cross,
+        bias: [0, 1].map(|z| of[z].bias[p]),
+        bias_variance: [0, 1].map(|z| of[z].bias_variance[p]),
+    })
+}
+
+fn describe(
+    out: &mut Vec<AverageEffect>,
+    side: Side,
+    population: &str,
+    n_members: usize,
+    means: Option<&Means>,
+    horizon: f64,
+    confidence: f64,
+) {
+    let z = two_sided(confidence);
+    let mut add = |estimand: &'static str, found: Option<(f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>)>| {
+        let n = means.map_or(0, |m| m.n);
+        let sd =
+            means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());
+        let (estimate, se, low, high, bias) = match found {
+            Some((v, se, low, high, bias)) => (Some(v), se, low, high, bias),
+            None => (None, None, None, None, None),
+        };
+        out.push(AverageEffect {
+            estimand,
+            population: population.into(),
+            estimate,
+            se,
+            low,
+            high,
+            sd,
+            bias,
+            n_units: n,
+            n_undefined: n_members - n,
+        });
+    };
+    let contrast = |a: [f64; 2]| {
+        means.map(|m| {
+            let value = a[0] * m.mean[0] + a[1] * m.mean[1];
+            (value, m.variance(a).sqrt(), a[0] * m.bias[0] + a[1] * m.bias[1])
+        })
+    };
+    let plain =
+        |a: [f64; 2]| contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), Some(bias)));
+    // On the logit scale between 0 and `top`.
+    let bounded = |a: [f64; 2], top: f64| {
+        contrast(a).map(|(v, se, bias)| {
+            let at = |shift: f64| {
+                let odds = v / (top - v) * libm::exp(shift);
+                if odds.is_finite() { top * odds / (1.0 + odds) } else { v }
+            };
+            let reach = z * se * top / (v * (top - v));
+            let (low, high) = if reach.is_finite() { (at(-reach), at(reach)) } else { (v, v) };
+            (v, Some(se), Some(low), Some(high), Some(bias))
+        })
+    };
+    const DIFFERENCE: [f64; 2] = [-1.0, 1.0];
+    // Less the bias that the models expect, at the price of the models' own variance.
+    let corrected = |a: [f64; 2]| {
+        let m = means?;
+        let (v, se, bias) = contrast(a)?;
+        let models = m.bias_variance[0]? * a[0] * a[0] + m.bias_variance[1]? * a[1] * a[1];
+        let (v, se) = (v - bias, f64::sqrt(se * se + models));
+        Some((v, Some(se), Some(v - z * se), Some(v + z * se), None))
+    };
+    let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
+    match side {
+        Side::Cure => {
+            let difference = plain(DIFFERENCE);
+            add("cure_effect", difference);
+            add("cure_effect_corrected", corrected(DIFFERENCE));
+            add("cure_treated", bounded(treated, 1.0));
+            add("cure_control", bounded(control, 1.0));
+            // log(θ₁/θ₀) has the gradient (−1/θ₀, 1/θ₁).
+            let ratio = means.filter(|m| m.mean[0] > 0.0 && m.mean[1] > 0.0).map(|m| {
+                let (value, gradient) = (m.mean[1] / m.mean[0], [-1.0 / m.mean[0], 1.0 / m.mean[1]]);
+                let se = m.variance(gradient).sqrt();
+                let bias = value - (m.mean[1] - m.bias[1]) / (m.mean[0] - m.bias[0]);
+                let end = |s: f64| value * libm::exp(s * z * se);
+                (value, Some(value * se), Some(end(-1.0)), Some(end(1.0)), Some(bias))
+            });
+            add("cure_ratio", ratio);
+            // Altman (1998): where the effect may be zero the number has no interval in one piece.
+            let needed = difference.filter(|d| d.0 != 0.0).map(|(v, se, low, high, _)| {
+                let one_sign = low.zip(high).filter(|(l, h)| l * h > 0.0);
+                let ends = one_sign.map(|(l, h)| (1.0 / h, 1.0 / l));
+                (1.0 / v, se.map(|s| s / (v * v)), ends.map(|e| e.0), ends.map(|e| e.1), None)
+            });
+            add("number_needed_to_treat", needed);
+        }
+        Side::Time => {
+            add("time_effect", plain(DIFFERENCE));
+            add("time_effect_corrected", corrected(DIFFERENCE));
+            add("mean_event_time_treated", bounded(treated, horizon));
+            add("mean_event_time_control", bounded(control, horizon));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Are the groups comparable? Balance of the covariates before and after matching under each metric, how often each
+//! patient is used, and who has no comparable patient in the other arm.
+//!
+//! A unit j of the pool of arm z is used `w_j` times: it is in that many groups of the estimated units. With these weights the
+//! two pools stand for the same units, so their covariates should agree with each other. Sums over groups are sums
+//! over units with weights, so everything here is O(nK) to count and O(n p log n) to compare, whatever the number of groups.
+//!
+//! - standardised difference `(x̄₁ − x̄₀)/√((s₁² + s₀²)/2)`, the s being those before matching, so that one scale serves both;
+//! - variance ratio `s₁²/s₀²`, weighted variances `Σ w (x − x̄)²/(Σ w − Σ w²/Σ w)` [as cobalt];
+//! - KS, the largest distance of the two weighted distribution functions;
+//! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
+
+use super::passes::{Side, Walk};
+use crate::cohort::{Arm, Cohort};
+use crate::compare::{self, logistic};
+use rayon::prelude::*;
+
+/// Agreement of one covariate between treated and control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Agreement {
+    /// Standardised difference, treated less control.
+    pub difference: f64,
+    /// Variance of the treated over that of the controls; `None` where the latter is 0.
+    pub variance_ratio: Option<f64>,
+    /// Kolmogorov–Smirnov distance.
+    pub ks: f64,
+}
+
+/// One covariate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CovariateBalance {
+    /// Its name.
+    pub covariate: String,
+    /// Among the estimation units as they are.
+    pub before: Agreement,
+    /// In the groups matched for cure.
+    pub cure: Agreement,
+    /// In the groups matched for time.
+    pub time: Agreement,
+}
+
+/// How the units of one pool are used under one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Uses {
+    /// The arm.
+    pub arm: Arm,
+    /// The metric.
+    pub side: Side,
+    /// For each unit of the pool, in order: the groups that it is in.
+    pub counts: Vec<u32>,
+    /// Positions in the cohort of the units of the pool.
+    pub units: Vec<u32>,
+    /// Effective sample size.
+    pub effective_size: f64,
+    /// Units that are in no group.
+    pub n_unused: usize,
+    /// The most groups that one unit is in.
+    pub most: u32,
+}
+
+/// Where treated and control overlap in the propensity score.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overlap {
+    /// 1, 25, 50, 75 and 99 % quantiles of P(treated | x), control first.
+    pub quantiles: [[f64; 5]; 2],
+    /// Share of all units with a score below 0.05 or above 0.95.
+    pub extreme_share: f64,
+    /// Share of the units of each arm outside the range of the other, control first.
+    pub outside_share: [f64; 2],
+    /// Whether the logistic fit converged.
+    pub converged: bool,
+}
+
+/// All of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Balance {
+    /// Each covariate.
+    pub covariates: Vec<CovariateBalance>,
+    /// Control cure, control time, treated cure, treated time.
+    pub uses: Vec<Uses>,
+    /// 50, 90 and 99 % quantiles of the group diameters, in the order of `uses`.
+    pub diameters: [[f64; 3]; 4],
+    /// 50, 90 and 99 % quantiles of the distance to the nearest unit of the other arm; cure metric, time metric.
+    pub nearest_other: [[f64; 3]; 2],
+    /// The distance from which a unit counts as having no comparable patient; cure metric, time metric.
+    pub limit: [Option<f64>; 2],
+    /// Positions in the cohort of the units beyond that limit under either metric, with both ratios distance/limit.
+    pub alone: Vec<(u32, [f64; 2])>,
+    /// Propensity overlap; `None` where the model cannot be fitted.
+    pub overlap: Option<Overlap>,
+}
+
+/// A unit has no comparable patient when its nearest one of the other arm is farther than this many times the distance within
+/// which 95 % of units have one of their own arm. Twice, because the other arm may be smaller: with an effective dimension
+/// of 2 a quarter of the units doubles the distances.
+pub const FAR: f64 = 2.0;
+
+impl Balance {
+    /// The balance of a run.
+    pub fn of(walk: &Walk<'_>) -> Balance {
+        let (cohort, analysis) = (walk.cohort, walk.analysis);
+        struct Found {
+            counts: Vec<u32>,
+            /// For each estimated unit the distance to the nearest member that is not the unit itself.
+            nearest: Vec<f64>,
+        }
+        let found = walk.each(|arm, side| {
+            let pool = &walk.pools[arm.index()];
+            let mut counts = vec![0u32; pool.len()];
+            let mut nearest = vec![f64::NAN; analysis.units.len()];
+            walk.groups(arm, side, |q, members, squared| {
+                members.iter().for_each(|&m| counts[m as usize] += 1);
+                let other = members.iter().position(|&m| pool.units[m as usize] != analysis.units[q]);
+                nearest[q] = other.map_or(f64::NAN, |m| squared[m].sqrt());
+            });
+            Found { counts, nearest }
+        });
+        let uses: Vec<Uses> = Arm::BOTH
+            .into_iter()
+            .flat_map(|z| Side::BOTH.map(|s| (z, s)))
+            .map(|(arm, side)| {
+                let counts = found[arm.index()][side as usize].counts.clone();
+                let (mut sum, mut square) = (0.0, 0.0);
+                for &c in &counts {
+                    sum += f64::from(c);
+                    square += f64::from(c) * f64::from(c);
+                }
+                Uses {
+                    arm,
+                    side,
+                    units: walk.pools[arm.index()].units.clone(),
+                    effective_size: if square > 0.0 { sum * sum / square } else { 0.0 },
+                    n_unused: counts.iter().filter(|&&c| c == 0).count(),
+                    most: counts.iter().copied().max().unwrap_or(0),
+                    counts,
+                }
+            })
+            .collect();
+        let covariates = (0..cohort.n_covariates())
+            .into_par_iter()
+            .map(|j| {
+                let plain = Arm::BOTH.map(|z| weighted(cohort, &uses[2 * z.index()], j, false));
+                let spread = {
+                    let [c, t] = plain.each_ref().map(|v| moments(v).1);
+                    (0.5 * (c + t)).sqrt()
+                };
+                let after =
+                    |side: Side| Arm::BOTH.map(|z| weighted(cohort, &uses[2 * z.index() + side as usize], j, true));
+                CovariateBalance {
+                    covariate: cohort.names()[j].clone(),
+                    before: agreement(&plain, spread),
+                    cure: agreement(&after(Side::Cure), spread),
+                    time: agreement(&after(Side::Time), spread),
+                }
+            })
+            .collect();
+
+        let mut nearest_other = [[0.0; 3]; 2];
+        let mut limit = [None; 2];
+        let mut ratios = vec![[0.0; 2]; analysis.units.len()];
+        for side in Side::BOTH {
+            let s = side as usize;
+            let of = |q: usize, own: bool| {
+                let z = cohort.arm(analysis.units[q] as usize).index();
+                found[if own { z } else { 1 - z }][s].nearest[q]
+            };
+            let all = |own: bool| -> Vec<f64> {
+                (0..analysis.units.len()).map(|q| of(q, own)).filter(|d| d.is_finite()).collect()
+            };
+            nearest_other[s] = quantiles(all(false), [0.5, 0.9, 0.99]);
+            let own = all(true);
+            // With a weight vector of zeros all distances are 0, and nobody is far.
+            let at = quantiles(own.clone(), [0.95, 0.95, 0.95])[0] * FAR;
+            limit[s] = (!own.is_empty() && at > 0.0).then_some(at);
+            if let Some(at) = limit[s] {
+                (0..ratios.len()).for_each(|q| ratios[q][s] = of(q, false) / at);
+            }
+        }
+        let alone = (0..ratios.len())
+            .filter(|&q| ratios[q].iter().any(|r| *r > 1.0))
+            .map(|q| (analysis.units[q], ratios[q]))
+            .collect();
+        let diameters = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(z, s)| {
+            let of = |e: &crate::effect::Effect| if s == 0 { e.arms[z].cure.diameter } else { e.arms[z].time.diameter };
+            quantiles(analysis.effects.iter().map(of).collect(), [0.5, 0.9, 0.99])
+        });
+        Balance { covariates, uses, diameters, nearest_other, limit, alone, overlap: overlap(cohort) }
+    }
+}
+
+/// Values and weights of one covariate in one pool, those of weight 0 left out.
+fn weighted(cohort: &Cohort, uses: &Uses, j: usize, by_use: bool) -> Vec<(f64, f64)> {
+    let pairs = uses.units.iter().zip(&uses.counts);
+    pairs
+        .map(|(&i, &c)| (cohort.covariates(i as usize)[j], if by_use { f64::from(c) } else { 1.0 }))
+        .filter(|(_, w)| *w > 0.0)
+        .collect()
+}
+
+/// Weighted mean and variance.
+fn moments(values: &[(f64, f64)]) -> (f64, f64) {
+    let (sum, square) = values.iter().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
+    let mean = values.iter().map(|(x, w)| w * x).sum::<f64>() / sum;
+    let spread: f64 = values.iter().map(|(x, w)| w * (x - mean) * (x - mean)).sum();
+    let free = sum - square / sum;
+    (mean, if free > 0.0 { spread / free } else { 0.0 })
+}
+
+fn agreement(arms: &[Vec<(f64, f64)>; 2], spread: f64) -> Agreement {
+    let [(c, vc), (t, vt)] = arms.each_ref().map(|v| moments(v));
+    Agreement {
+        difference: if spread > 0.0 { (t - c) / spread } else { 0.0 },
+        variance_ratio: (vc > 0.0).then(|| vt / vc),
+        ks: kolmogorov_smirnov(arms),
+    }
+}
+
+fn kolmogorov_smirnov(arms: &[Vec<(f64, f64)>; 2]) -> f64 {
+    let totals = arms.each_ref().map(|v| v.iter().map(|(_, w)| w).sum::<f64>());
+    let mut all: Vec<(f64, f64)> = Vec::with_capacity(arms[0].len() + arms[1].len());
+    all.extend(arms[0].iter().map(|&(x, w)| (x, -w / totals[0])));
+    all.extend(arms[1].iter().map(|&(x, w)| (x, w / totals[1])));
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut distance, mut most) = (0.0, 0.0);
+    for same in all.chunk_by(|a, b| a.0 == b.0) {
+        distance += same.iter().map(|(_, w)| w).sum::<f64>();
+        most = f64::max(most, f64::abs(distance));
+    }
+    most
+}
+
+/// Quantiles by position, of values in any order; zeros where there is none.
+fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [f64; N] {
+    values.sort_by(f64::total_cmp);
+    at.map(|p| match values.len() {
+        0 => 0.0,
+        n => values[((n - 1) as f64 * p).round() as usize],
+    })
+}
+
+fn overlap(cohort: &Cohort) -> Option<Overlap> {
+    let treated: Vec<bool> = (0..cohort.n_units()).map(|i| cohort.arm(i) == Arm::Treated).collect();
+    let options = compare::FitOptions::default();
+    let fit = logistic::fit(cohort.all_covariates(), cohort.n_covariates(), &treated, &options).ok()?;
+    let score = fit.score();
+    let of: Vec<f64> = (0..cohort.n_units()).map(|i| score.evaluate(cohort.covariates(i))).collect();
+    let by_arm = [false, true]
+        .map(|z| -> Vec<f64> { of.iter().zip(&treated).filter(|(_, t)| **t == z).map(|(p, _)| *p).collect() });
+    let range = by_arm.each_ref().map(|v| {
+        (v.iter().copied().fold(f64::INFINITY, f64::min), v.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    });
+    let share = |n: usize, of: usize| n as f64 / of.max(1) as f64;
+    let outside_share = [0, 1].map(|z| {
+        let (low, high) = range[1 - z];
+        share(by_arm[z].iter().filter(|p| **p < low || **p > high).count(), by_arm[z].len())
+    });
+    Some(Overlap {
+        extreme_share: share(of.iter().filter(|p| !(0.05..=0.95).contains(*p)).count(), of.len()),
+        outside_share,
+        quantiles: by_arm.map(|v| quantiles(v, [0.01, 0.25, 0.5, 0.75, 0.99])),
+        converged: fit.certificate.converged,
+    })
+}

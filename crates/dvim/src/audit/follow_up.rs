@@ -1,0 +1,259 @@
+//! Does follow-up reach the horizon, and does the curve look like a plateau there?
+//!
+//! Two different questions. *Can Ŝ(H) be read at all?* Only if patients are still at risk at H. *Does event-free at H mean
+//! cured?* Here cured is defined as event-free at H, so the effects need only the first; but who says "cured" means the
+//! second, and the second is where a curve misleads. Three views of it, which rest on different things:
+//!
+//! - **Maller & Zhou (1994, 1996)**, on the times as recorded. With t_max the last time, t* the last event and `N` the events
+//!   in `(2t* − t_max, t*]`: `q = N/n`, `α = (1 − q)ⁿ`, and α < 0.05 is taken as sufficient follow-up. It is liberal: α ≈ e^(−N),
+//!   so three events are enough, and one patient who is censored very late widens the interval and makes α small.
+//! - **Yuen & Musta (2024, arXiv 2403.16832)**: H₀ that more than a share ε of the uncured have their event after H. If the
+//!   density does not increase in the tail and nobody has an event after τ, then under H₀ it is at least
+//!   `f₀ = ε F(H)/(τ − H)` in the window (H − w, H]. They compare f₀ with a (smoothed) Grenander estimate of the density at H;
+//!   here the same inequality is tested by counting, without smoothing or bootstrap: a patient at risk at t then
+//!   has at least the hazard f₀/S(t), so the window's events are at least Poisson with mean `e₀ = f₀ ∫ Y(t)/Ŝ(t) dt`, and
+//!   `p = P(Poisson(e₀) ≤ events seen)`. Small p: practically sufficient. A window in which nobody is at risk has e₀ = 0
+//!   and p = 1: the absence of events proves nothing where nobody was watched.
+//! - **Xie, Escobar-Bach & Van Keilegom (2024)**: H₀ that follow-up suffices, tested by the distance between F̂(H) and an
+//!   extrapolation for tails in the Gumbel domain [Escobar-Bach, Maller, Van Keilegom & Zhao 2022],
+//!   `p̂ = F(H−δ) + (F(H−δ/2) − F(H−δ))² / (2F(H−δ/2) − F(H−δ) − F(H))`. They bootstrap; here the standard error is by the delta
+//!   method with Greenwood's covariance. Small p: *not* sufficient; p̂ − F̂(H) says how many more events to expect.
+
+use crate::cohort::{Arm, Cohort};
+use crate::numeric::normal_cdf;
+use crate::survival::SurvivalCurve;
+
+/// ε of the test after Yuen and Musta: the share of the uncured that may have their event after H.
+pub const LATE_SHARE: f64 = 0.05;
+/// τ, the time by which all events have happened, in units of H.
+pub const LAST_POSSIBLE: f64 = 2.0;
+/// The window w, as a share of H.
+pub const WINDOW: f64 = 0.25;
+/// δ of the extrapolation, as a share of H.
+pub const EXTRAPOLATION: f64 = 0.5;
+/// Fewer at risk at H than this and Ŝ(H) is not to be relied on.
+pub const FEW: usize = 10;
+
+/// What can be said of the follow-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Patients are at risk at H, and few events can come after it.
+    Sufficient,
+    /// Patients are at risk at H, but events still come close to H: event-free at H may not be cured.
+    StillFalling,
+    /// Fewer than ten are at risk at H: Ŝ(H) itself is uncertain.
+    FewAtHorizon,
+    /// Nobody is at risk at H: Ŝ(H) is carried forward from an earlier time.
+    NotReached,
+}
+
+impl Verdict {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Sufficient => "sufficient",
+            Verdict::StillFalling => "still_falling",
+            Verdict::FewAtHorizon => "few_at_horizon",
+            Verdict::NotReached => "not_reached",
+        }
+    }
+}
+
+/// The follow-up of an arm, or of both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FollowUp {
+    /// Which arm; `None` for both.
+    pub arm: Option<Arm>,
+    /// Units.
+    pub n_units: usize,
+    /// Events before H.
+    pub n_events: usize,
+    /// Units at risk at H.
+    pub n_at_risk: usize,
+    /// Ŝ(H): the height of the plateau.
+    pub survival: f64,
+    /// The last event before H.
+    pub last_event: Option<f64>,
+    /// From the last event before H to H, or to the last recorded time if that comes first: the length of the plateau.
+    pub plateau: f64,
+    /// The last recorded time.
+    pub last_time: f64,
+    /// Events recorded at H or later: they do not count here, and show what "cured" leaves out.
+    pub n_events_after: usize,
+    /// Events in the window before H.
+    pub n_window_events: usize,
+    /// Events that the window would have if more than [`LATE_SHARE`] of the uncured were still to come.
+    pub n_window_expected: f64,
+    /// p of the test after Yuen and Musta; small: practically sufficient.
+    pub p_practical: f64,
+    /// N, q and α of Maller and Zhou; small α: sufficient by their rule.
+    pub maller_zhou: Option<MallerZhou>,
+    /// The extrapolation of Escobar-Bach and others; `None` where it is undefined (no concave tail).
+    pub extrapolation: Option<Extrapolation>,
+    /// The verdict.
+    pub verdict: Verdict,
+}
+
+/// Maller and Zhou's count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MallerZhou {
+    /// N: events in (2t* − t_max, t*].
+    pub n_events: usize,
+    /// q = N/n.
+    pub q: f64,
+    /// α = (1 − q)ⁿ.
+    pub alpha: f64,
+}
+
+/// The share uncured if the tail went on as it ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extrapolation {
+    /// p̂ − F̂(H): events expected after H, as a share of all.
+    pub further: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// One-sided p of H₀ "nothing further"; small: follow-up does not suffice.
+    pub p: f64,
+}
+
+impl FollowUp {
+    /// The follow-up of the units of an arm, or of all.
+    pub fn of(cohort: &Cohort, arm: Option<Arm>) -> FollowUp {
+        let units: Vec<usize> = (0..cohort.n_units()).filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
+        let recorded: Vec<(f64, bool)> = units.iter().map(|&i| cohort.recorded(i)).collect();
+        let capped: Vec<(f64, bool)> = units.iter().map(|&i| (cohort.time(i), cohort.event(i))).collect();
+        FollowUp::of_outcomes(arm, &recorded, &capped, cohort.horizon())
+    }
+
+    /// The same from outcomes as recorded and as capped at H.
+    pub fn of_outcomes(arm: Option<Arm>, recorded: &[(f64, bool)], capped: &[(f64, bool)], horizon: f64) -> FollowUp {
+        let (time, event): (Vec<f64>, Vec<bool>) = capped.iter().copied().unzip();
+        let curve = SurvivalCurve::new(&time, &event);
+        let summary = curve.summary(horizon);
+        let last_event = capped.iter().filter(|u| u.1).map(|u| u.0).reduce(f64::max);
+        let last_time = recorded.iter().map(|u| u.0).fold(0.0, f64::max);
+        let start = horizon * (1.0 - WINDOW);
+        let n_window_events = capped.iter().filter(|u| u.1 && u.0 > start).count();
+        let floor = LATE_SHARE * (1.0 - summary.survival) / (LAST_POSSIBLE * horizon - horizon);
+        let n_window_expected = floor * exposure(&curve, start, horizon);
+        let p_practical = if summary.n_events == 0 { 1.0 } else { poisson_at_most(n_window_events, n_window_expected) };
+        let verdict = if summary.n_at_risk == 0 && summary.survival > 0.0 {
+            Verdict::NotReached
+        } else if summary.n_at_risk < FEW {
+            Verdict::FewAtHorizon
+        } else if p_practical < 0.05 {
+            Verdict::Sufficient
+        } else {
+            Verdict::StillFalling
+        };
+        FollowUp {
+            arm,
+            n_units: capped.len(),
+            n_events: summary.n_events,
+            n_at_risk: summary.n_at_risk,
+            survival: summary.survival,
+            last_event,
+            plateau: (last_time.min(horizon) - last_event.unwrap_or(0.0)).max(0.0),
+            last_time,
+            n_events_after: recorded.iter().filter(|u| u.1).count() - summary.n_events,
+            n_window_events,
+            n_window_expected,
+            p_practical,
+            maller_zhou: maller_zhou(recorded),
+            extrapolation: extrapolate(&curve, horizon),
+            verdict,
+        }
+    }
+
+    /// The verdict in words, with what it rests on.
+    pub fn words(&self) -> String {
+        let who = self.arm.map_or("all patients".to_string(), |z| format!("the {} arm", z.name()));
+        let basis = format!(
+            "{} at risk at the horizon; in the last quarter before it {} events, against {:.1} if one in twenty of the uncured were still to come (p = {:.3})",
+            self.n_at_risk, self.n_window_events, self.n_window_expected, self.p_practical
+        );
+        match self.verdict {
+            Verdict::Sufficient => format!("{who}: follow-up suffices ({basis})"),
+            Verdict::StillFalling => format!(
+                "{who}: the horizon is reached, but events may still come after it, so read cured as event-free at the horizon ({basis})"
+            ),
+            Verdict::FewAtHorizon => {
+                format!("{who}: too few reach the horizon for its cure probability to be relied on ({basis})")
+            }
+            Verdict::NotReached => {
+                format!("{who}: nobody is followed to the horizon; the cure probability is carried forward ({basis})")
+            }
+        }
+    }
+}
+
+/// `∫ Y(t)/Ŝ(t) dt` from `start` to `horizon`, Y being the number at risk; 0 from where Ŝ is 0.
+fn exposure(curve: &SurvivalCurve, start: f64, horizon: f64) -> f64 {
+    let (mut sum, mut from, mut level) = (0.0, 0.0, 1.0);
+    for s in curve.steps() {
+        let (a, b) = (f64::max(from, start), f64::min(s.time, horizon));
+        if b > a && level > 0.0 {
+            sum += s.n_at_risk as f64 / level * (b - a);
+        }
+        (from, level) = (s.time, s.survival);
+    }
+    sum
+}
+
+/// P(N ≤ k) for N Poisson with this mean.
+fn poisson_at_most(k: usize, mean: f64) -> f64 {
+    if mean > 700.0 {
+        // e^(−mean) underflows; the normal approximation with continuity correction is exact enough there.
+        return normal_cdf((k as f64 + 0.5 - mean) / mean.sqrt());
+    }
+    let mut term = libm::exp(-mean);
+    let mut sum = term;
+    for j in 1..=k {
+        term *= mean / j as f64;
+        sum += term;
+    }
+    sum.min(1.0)
+}
+
+fn maller_zhou(recorded: &[(f64, bool)]) -> Option<MallerZhou> {
+    let last = recorded.iter().map(|u| u.0).reduce(f64::max)?;
+    let event = recorded.iter().filter(|u| u.1).map(|u| u.0).reduce(f64::max)?;
+    let start = 2.0 * event - last;
+    let n_events = recorded.iter().filter(|u| u.1 && u.0 > start && u.0 <= event).count();
+    let n = recorded.len() as f64;
+    // An event at the very end leaves an empty interval: no plateau at all.
+    let n_events = if event < last { n_events } else { 0 };
+    let q = n_events as f64 / n;
+    Some(MallerZhou { n_events, q, alpha: libm::pow(1.0 - q, n) })
+}
+
+fn extrapolate(curve: &SurvivalCurve, horizon: f64) -> Option<Extrapolation> {
+    // Values just before H: an event at H is none. Greenwood's sum to each of the three times.
+    let times = [1.0 - EXTRAPOLATION, 1.0 - 0.5 * EXTRAPOLATION, 1.0].map(|share| (share * horizon).next_down());
+    let s = times.map(|t| curve.at(t));
+    let g = times.map(|t| {
+        let steps = curve.steps().iter().take_while(|s| s.time <= t).filter(|s| s.n_events > 0);
+        steps.map(|s| s.n_events as f64 / (s.n_at_risk as f64 * (s.n_at_risk - s.n_events).max(1) as f64)).sum::<f64>()
+    });
+    let [a, b, c] = s.map(|s| 1.0 - s);
+    let (first, second) = (b - a, c - b);
+    // The tail must flatten (second < first) for the limit to exist.
+    if first <= 0.0 || second >= first {
+        return None;
+    }
+    // p̂ = a + first²/(first − second), with first = b − a and second = c − b.
+    let d = first - second;
+    let value = a + first * first / d;
+    let (by_first, by_second) = (2.0 * first / d - first * first / (d * d), first * first / (d * d));
+    // Gradient of p̂ − c in (a, b, c).
+    let slope = [1.0 - by_first, by_first - by_second, by_second - 1.0];
+    let mut variance = 0.0;
+    for j in 0..3 {
+        for k in 0..3 {
+            variance += slope[j] * slope[k] * s[j] * s[k] * g[j.min(k)];
+        }
+    }
+    let (further, se) = (value - c, variance.max(0.0).sqrt());
+    let p = if se > 0.0 { normal_cdf(-further / se) } else { 1.0 };
+    Some(Extrapolation { further, se, p })
+}

@@ -1,0 +1,114 @@
+//! What a reviewer asks of a run: average effects with intervals that hold, whether follow-up reaches the horizon,
+//! whether the groups are comparable, and what it would take to overturn the conclusion.
+//!
+//! Every number rests on the groups that the estimates came from: one pass finds them again ([`passes`]), and what
+//! is averaged, weighed or bounded is read off that pass. Nothing here changes an estimate.
+
+pub mod average;
+pub mod balance;
+pub mod follow_up;
+pub mod heterogeneity;
+pub mod passes;
+pub mod sensitivity;
+
+use crate::analysis::Analysis;
+use crate::cohort::{Arm, Cohort};
+use crate::error::Error;
+use average::{AverageEffect, By, Populations};
+use balance::Balance;
+use follow_up::FollowUp;
+use heterogeneity::Heterogeneity;
+use passes::Walk;
+use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
+
+/// Everything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Audit {
+    /// The covariates that averages were asked for by.
+    pub by: Vec<By>,
+    /// What is not there, and why: a sentence for each.
+    pub left_out: Vec<&'static str>,
+    /// Average effects with intervals.
+    pub averages: Vec<AverageEffect>,
+    /// Follow-up of all, the treated, the control.
+    pub follow_up: [FollowUp; 3],
+    /// Balance and overlap; `None` under the adjusted estimator.
+    pub balance: Option<Balance>,
+    /// Effects over the horizon.
+    pub horizons: Vec<AtHorizon>,
+    /// Unmeasured confounding.
+    pub confounding: Option<Confounding>,
+    /// Informative censoring.
+    pub censoring: Option<Censoring>,
+    /// The always-uncured.
+    pub always_uncured: Option<AlwaysUncured>,
+    /// Other group sizes.
+    pub group_sizes: Vec<Choice>,
+    /// Other seeds: empty unless asked for ([`sensitivity::seeds`]).
+    pub seeds: Vec<Choice>,
+    /// Whether effects differ between patients.
+    pub heterogeneity: Heterogeneity,
+}
+
+/// Why an audit of the adjusted estimator is short.
+pub const NOT_YET_ADJUSTED: &str = "standard errors and intervals for the adjusted estimator are not there yet, nor are balance, heterogeneity and sensitivity";
+/// Why an audit of a constrained run compares no group sizes.
+pub const NO_SIZES: &str =
+    "group sizes are not compared under constraints: another size would leave other patients without a group";
+
+/// The follow-up of all, the treated, the control.
+fn follow_up(cohort: &Cohort) -> [FollowUp; 3] {
+    [None, Some(Arm::Treated), Some(Arm::Control)].map(|z| FollowUp::of(cohort, z))
+}
+
+impl Audit {
+    /// Audits a run, with averages by these covariates too.
+    pub fn of(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
+        let populations = Populations::new(cohort, &analysis.units, by)?;
+        Ok(match Walk::new(cohort, analysis) {
+            Some(walk) => Audit::of_walk(&walk, &populations),
+            None => Audit::of_adjusted(cohort, analysis, &populations),
+        })
+    }
+
+    /// What can be said of the adjusted estimator so far: averages without intervals, and the follow-up of the cohort.
+    /// Everything else here rests on the variance, the models or the metrics of the paper's estimator.
+    fn of_adjusted(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Audit {
+        Audit {
+            by: populations.by.clone(),
+            left_out: vec![NOT_YET_ADJUSTED],
+            averages: average::plain_averages(analysis, populations),
+            follow_up: follow_up(cohort),
+            balance: None,
+            horizons: Vec::new(),
+            confounding: None,
+            censoring: None,
+            always_uncured: None,
+            group_sizes: Vec::new(),
+            seeds: Vec::new(),
+            heterogeneity: Heterogeneity::default(),
+        }
+    }
+
+    /// The same from a walk that is already prepared.
+    pub fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
+        let (cohort, analysis) = (walk.cohort, walk.analysis);
+        let averages = average::average_over(walk, populations);
+        let n_treated = analysis.units.iter().filter(|&&i| cohort.arm(i as usize) == Arm::Treated).count();
+        let treated_share = n_treated as f64 / analysis.units.len().max(1) as f64;
+        Audit {
+            by: populations.by.clone(),
+            left_out: if walk.is_constrained() { vec![NO_SIZES] } else { Vec::new() },
+            follow_up: follow_up(cohort),
+            balance: Some(Balance::of(walk)),
+            horizons: sensitivity::horizon_curve(walk),
+            confounding: sensitivity::confounding(&averages, treated_share),
+            censoring: sensitivity::censoring(analysis),
+            always_uncured: sensitivity::always_uncured(walk),
+            group_sizes: sensitivity::group_sizes(walk),
+            seeds: Vec::new(),
+            heterogeneity: Heterogeneity::of_walk(walk),
+            averages,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Intervals on scales that respect the bounds, and their differences.
+//!
+//! | value | bounds | interval |
+//! | --- | --- | --- |
+//! | Ŝ(H) | 0, 1 | Wilson (1927), with the effective size of the group [Rothman 1978] |
+//! | CMET | 0, H | Wald for `logit(m/H)`, taken back |
+//! | a difference of two arms | those of the arms | MOVER [Newcombe 1998; Zou & Donner 2008] |
+//!
+//! Wilson's interval agrees with the logit one to second order, and unlike it is defined for a group without any
+//! event, where Greenwood's variance is 0 and a Wald interval would be a point.
+//! What no such interval holds: that the members of a group differ from the unit it stands for (bias).
+
+use crate::numeric::normal_quantile;
+use crate::survival::{Summary, SurvivalCurve};
+
+/// A standard error and an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The standard error; `None` where it is undefined.
+    pub se: Option<f64>,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether a value lies inside.
+    pub fn covers(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Its width.
+    pub fn width(&self) -> f64 {
+        self.high - self.low
+    }
+}
+
+/// The normal quantile z of a two-sided interval: 1.96 for 0.95.
+pub fn two_sided(confidence: f64) -> f64 {
+    normal_quantile(0.5 + 0.5 * confidence)
+}
+
+/// The interval of Ŝ(H): Wilson's, `(p + z²/2n′ ± z √(p(1−p)/n′ + z²/4n′²)) / (1 + z²/n′)`, with n′ the effective size.
+pub fn share(curve: &Summary, confidence: f64) -> Interval {
+    let (low, high) = wilson(curve.survival, curve.effective_size(), two_sided(confidence));
+    Interval { se: curve.survival_se(), low, high }
+}
+
+fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
+    let (centre, shrink) = (p + z * z / (2.0 * n), 1.0 + z * z / n);
+    let half = z * f64::sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n));
+    // Where p is 0 or 1 the near end is p itself; round-off must not move it.
+    let low = if p <= 0.0 { 0.0 } else { ((centre - half) / shrink).clamp(0.0, p) };
+    let high = if p >= 1.0 { 1.0 } else { ((centre + half) / shrink).clamp(p, 1.0) };
+    (low, high)
+}
+
+/// The p-quantile of a curve (`None` where the curve stays above 1 − p) with an interval: the times at which the
+/// lower and the upper limit of Ŝ first reach 1 − p [Brookmeyer & Crowley 1982]; an end that is not reached is `None`.
+pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>, [Option<f64>; 2]) {
+    let z = two_sided(confidence);
+    let most = (1.0 - p) * (1.0 + 1e-12);
+    let (mut ends, mut greenwood, mut n_events) = ([None; 2], 0.0, 0);
+    for s in curve.steps().iter().filter(|s| s.n_events > 0) {
+        n_events += s.n_events;
+        let left = (s.n_at_risk - s.n_events) as f64;
+        let size = if left > 0.0 {
+            greenwood += s.n_events as f64 / (s.n_at_risk as f64 * left);
+            (1.0 - s.survival) / (s.survival * greenwood)
+        } else {
+            n_events as f64
+        };
+        let (low, high) = wilson(s.survival, size, z);
+        for (end, limit) in ends.iter_mut().zip([low, high]) {
+            if end.is_none() && limit <= most {
+                *end = Some(s.time);
+            }
+        }
+    }
+    (curve.quantile(p), ends)
+}
+
+/// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H − m))`.
+/// `None` below two events.
+pub fn mean_event_time(curve: &Summary, horizon: f64, confidence: f64) -> Option<Interval> {
+    let (m, se) = (curve.mean_event_time()?, curve.mean_event_time_se()?);
+    let reach = two_sided(confidence) * se * horizon / (m * (horizon - m));
+    let at = |shift: f64| {
+        // H · expit(logit(m/H) + shift), without forming the logit.
+        let odds = m / (horizon - m) * libm::exp(shift);
+        if odds.is_finite() { horizon * odds / (1.0 + odds) } else { horizon }
+    };
+    Some(Interval { se: Some(se), low: at(-reach).min(m), high: at(reach).max(m) })
+}
+
+/// The interval of a − b for independent a and b with intervals of their own: MOVER,
+/// `a − b − √((a − a_low)² + (b_high − b)²)` and its mirror image.
+pub fn difference(a: f64, of_a: &Interval, b: f64, of_b: &Interval) -> Interval {
+    let d = a - b;
+    Interval {
+        se: of_a.se.zip(of_b.se).map(|(x, y)| f64::hypot(x, y)),
+        low: d - f64::hypot(a - of_a.low, of_b.high - b),
+        high: d + f64::hypot(of_a.high - a, b - of_b.low),
+    }
+}

@@ -1,0 +1,230 @@
+//! Does the audit see what it should? Injected faults must be caught; identities must hold.
+
+use dvim::analysis::{self, Analysis, Options, Unwatched, average};
+use dvim::audit::average::{By, average_effects};
+use dvim::audit::balance::Balance;
+use dvim::audit::follow_up::{FollowUp, Verdict};
+use dvim::audit::passes::Walk;
+use dvim::audit::sensitivity;
+use dvim::cohort::{Arm, Cohort};
+use dvim::simulate::{Scenario, Simulated, simulate};
+
+fn world(n: usize) -> (Simulated, Analysis) {
+    let world = simulate(Scenario::BothOverlap, n, false, 3);
+    let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
+    (world, found)
+}
+
+#[test]
+fn averages_are_means_of_the_effects_and_populations_add_up() {
+    let (world, found) = world(2000);
+    let by = [By::parse("x1"), By::parse("x15:4")];
+    let averages = average_effects(&world.cohort, &found, &by).expect("these covariates exist");
+    let of = |estimand: &str, population: &str| {
+        averages.iter().find(|a| a.estimand == estimand && a.population == population).expect("it is listed")
+    };
+    let mean = average(found.effects.iter().map(|e| Some(e.cure())));
+    assert!((of("cure_effect", "all").estimate.unwrap() - mean.mean.unwrap()).abs() < 1e-12);
+    assert!((of("cure_effect", "all").sd.unwrap() - mean.sd.unwrap()).abs() < 1e-12);
+    let time = average(found.effects.iter().map(|e| e.time()));
+    assert!((of("time_effect", "all").estimate.unwrap() - time.mean.unwrap()).abs() < 1e-9);
+    for (parts, what) in [(vec!["treated", "control"], "arms"), (vec!["x1 = 0", "x1 = 1"], "x1")] {
+        let parts: Vec<_> = parts.iter().map(|p| of("cure_effect", p)).collect();
+        let n: usize = parts.iter().map(|p| p.n_units).sum();
+        assert_eq!(n, found.units.len(), "{what}");
+        let sum: f64 = parts.iter().map(|p| p.estimate.unwrap() * p.n_units as f64).sum();
+        assert!((sum / n as f64 - mean.mean.unwrap()).abs() < 1e-12, "{what}");
+        assert!(parts.iter().all(|p| p.se.unwrap() > of("cure_effect", "all").se.unwrap()), "fewer patients, wider");
+    }
+    let quarters = averages.iter().filter(|a| a.estimand == "cure_effect" && a.population.starts_with("x15 ")).count();
+    assert_eq!(quarters, 4);
+    let (p1, p0) = (of("cure_treated", "all").estimate.unwrap(), of("cure_control", "all").estimate.unwrap());
+    assert!((of("cure_ratio", "all").estimate.unwrap() - p1 / p0).abs() < 1e-12);
+    let needed = of("number_needed_to_treat", "all");
+    assert!((needed.estimate.unwrap() * (p1 - p0) - 1.0).abs() < 1e-12);
+    for a in &averages {
+        if let (Some(v), Some(low), Some(high)) = (a.estimate, a.low, a.high) {
+            assert!(low <= v && v <= high, "{a:?}");
+        }
+    }
+    assert!(average_effects(&world.cohort, &found, &[By::parse("x15")]).is_err(), "too many values without bins");
+    assert!(average_effects(&world.cohort, &found, &[By::parse("xq")]).is_err(), "no such covariate");
+}
+
+/// When every group is a whole arm, the average is the difference of the arms' curves, and so is its standard error.
+#[test]
+fn groups_of_everybody_give_greenwood() {
+    let world = simulate(Scenario::CureOnly, 600, false, 8);
+    let cohort = &world.cohort;
+    // Both pools must have the same size for one K to take all of both: drop units until they do.
+    let mut units = cohort.to_units();
+    let sizes = Arm::BOTH.map(|z| cohort.units_of(z).len());
+    let (larger, by) =
+        if sizes[0] > sizes[1] { (Arm::Control, sizes[0] - sizes[1]) } else { (Arm::Treated, sizes[1] - sizes[0]) };
+    let mut dropped = 0;
+    let keep: Vec<usize> = (0..units.time.len())
+        .filter(|&i| {
+            let drop = units.arm[i] == larger && dropped < by;
+            dropped += usize::from(drop);
+            !drop
+        })
+        .collect();
+    let p = units.names.len();
+    units.covariates = keep.iter().flat_map(|&i| units.covariates[i * p..(i + 1) * p].to_vec()).collect();
+    units.time = keep.iter().map(|&i| units.time[i]).collect();
+    units.event = keep.iter().map(|&i| units.event[i]).collect();
+    units.arm = keep.iter().map(|&i| units.arm[i]).collect();
+    units.ids = dvim::table::Ids::Rows(keep.len());
+    let cohort = Cohort::from_units(units, 800.0);
+    let arm = cohort.units_of(Arm::Treated).len();
+    let k = arm - (arm as f64 * 0.35).round() as usize;
+    let found = analysis::run(&cohort, &Options { group_size: k, ..Options::default() }, &Unwatched).expect("a run");
+    let averages = average_effects(&cohort, &found, &[]).expect("no subgroup");
+    let one = &found.effects[0];
+    for (estimand, se) in [
+        ("cure_effect", one.cure_interval(0.95).and_then(|i| i.se)),
+        ("time_effect", one.time_interval(800.0, 0.95).and_then(|i| i.se)),
+    ] {
+        let a = averages.iter().find(|a| a.estimand == estimand && a.population == "all").expect("it is listed");
+        assert!((a.se.unwrap() / se.unwrap() - 1.0).abs() < 1e-9, "{estimand}: {:?} {se:?}", a.se);
+    }
+}
+
+/// Cut follow-up short and the audit must say so.
+#[test]
+fn short_follow_up_is_caught() {
+    let world = simulate(Scenario::CureOnly, 4000, false, 5);
+    let verdict =
+        |units: dvim::cohort::Units, horizon: f64, arm| FollowUp::of(&Cohort::from_units(units, horizon), arm).verdict;
+    let control = Some(Arm::Control);
+    assert_eq!(verdict(world.cohort.to_units(), 800.0, control), Verdict::Sufficient, "as it is");
+    let cut = |end: f64| {
+        let mut units = world.cohort.to_units();
+        for i in 0..units.time.len() {
+            if units.time[i] > end {
+                (units.time[i], units.event[i]) = (end, false);
+            }
+        }
+        units
+    };
+    assert_eq!(verdict(cut(500.0), 800.0, control), Verdict::NotReached, "everybody is lost at 500");
+    assert_eq!(verdict(cut(40.0), 40.0, control), Verdict::StillFalling, "a horizon in the thick of the events");
+    assert_eq!(verdict(cut(40.0), 40.0, None), Verdict::StillFalling);
+    let mut few = cut(500.0);
+    (0..3).for_each(|i| (few.time[i], few.event[i]) = (900.0, false));
+    assert_eq!(verdict(few, 800.0, None), Verdict::FewAtHorizon);
+    let short = FollowUp::of(&Cohort::from_units(cut(40.0), 40.0), control);
+    let gone = short.extrapolation.expect("the curve flattens");
+    assert!(gone.p < 0.05 && gone.further > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
+}
+
+/// Where a small p-value misleads: one patient censored very late makes Maller and Zhou's α small, although the curve
+/// still falls; a window in which nobody is watched has no events, and that proves nothing.
+#[test]
+fn where_a_small_p_value_misleads() {
+    let falling: Vec<(f64, bool)> = (1..=200).map(|i| (f64::from(i) / 2.0, i % 2 == 0)).collect();
+    let of = |units: &[(f64, bool)], h: f64| {
+        let capped: Vec<(f64, bool)> = units.iter().map(|&(t, e)| if t < h { (t, e) } else { (h, false) }).collect();
+        FollowUp::of_outcomes(None, units, &capped, h)
+    };
+    let plain = of(&falling, 99.0);
+    assert!(plain.maller_zhou.expect("events").alpha > 0.5 && plain.p_practical > 0.5);
+    let mut one_late = falling.clone();
+    one_late.push((150.0, false));
+    let misled = of(&one_late, 99.0);
+    assert!(misled.maller_zhou.expect("events").alpha < 0.001, "by one patient");
+    assert!(misled.p_practical > 0.5 && misled.verdict != Verdict::Sufficient);
+    let unwatched: Vec<(f64, bool)> = (1..=100).map(|i| (f64::from(i) / 2.0, i % 2 == 1)).collect();
+    let empty = of(&unwatched, 100.0);
+    assert_eq!((empty.n_window_events, empty.p_practical, empty.verdict), (0, 1.0, Verdict::NotReached));
+}
+
+#[test]
+fn balance_adds_up() {
+    let (world, found) = world(1500);
+    let balance = Balance::of(&Walk::new(&world.cohort, &found).expect("groups"));
+    let k = found.fit.options.group_size as u32;
+    for uses in &balance.uses {
+        assert_eq!(uses.counts.iter().sum::<u32>(), k * found.units.len() as u32, "each group has K members");
+        assert!(uses.effective_size > f64::from(k) && uses.effective_size <= uses.counts.len() as f64);
+        assert_eq!(uses.counts.iter().max().copied().unwrap_or(0), uses.most);
+    }
+    // x20 decides on treatment and on cure: matching for cure must bring the arms nearer (K = 50 of 480 cannot do it all: the audit shows that).
+    let x20 = &balance.covariates[19];
+    assert!(x20.before.difference > 0.2 && x20.cure.difference.abs() < 0.75 * x20.before.difference, "{x20:?}");
+    assert!(balance.covariates.iter().all(|c| (0.0..=1.0).contains(&c.cure.ks)));
+    assert!((balance.alone.len() as f64) < 0.02 * found.units.len() as f64, "here the arms overlap");
+    let overlap = balance.overlap.expect("a propensity model");
+    assert!(overlap.converged && overlap.extreme_share < 0.05);
+}
+
+/// Patients of one arm far away from the other are named.
+#[test]
+fn units_without_comparable_patients_are_named() {
+    let mut units = simulate(Scenario::BothOverlap, 1500, false, 3).cohort.to_units();
+    let p = units.names.len();
+    let lonely: Vec<usize> = (0..1500).filter(|&i| units.arm[i] == Arm::Treated).take(20).collect();
+    for &i in &lonely {
+        (16..20).for_each(|j| units.covariates[i * p + j] += 30.0);
+    }
+    let cohort = Cohort::from_units(units, 800.0);
+    let found = analysis::run(&cohort, &Options::default(), &Unwatched).expect("a run");
+    let named: Vec<u32> = Balance::of(&Walk::new(&cohort, &found).expect("groups")).alone.iter().map(|a| a.0).collect();
+    let expected = lonely.iter().map(|&i| i as u32).filter(|i| found.units.contains(i));
+    for i in expected {
+        assert!(named.contains(&i), "unit {i} has nobody near");
+    }
+    assert!(named.len() < 60, "{}", named.len());
+}
+
+#[test]
+fn sensitivity_identities() {
+    let (world, found) = world(2000);
+    let averages = average_effects(&world.cohort, &found, &[]).expect("no subgroup");
+    let cure = averages.iter().find(|a| a.estimand == "cure_effect").unwrap().estimate.unwrap();
+    let c = sensitivity::confounding(&averages, 0.5).expect("a ratio");
+    assert_eq!(c.bounds[0].0, 1.0);
+    assert!((c.bounds[0].1 - cure).abs() < 1e-12 && (c.bounds[0].2 - cure).abs() < 1e-12, "no confounder, no change");
+    assert!(c.bounds.windows(2).all(|w| w[1].1 <= w[0].1 && w[1].2 >= w[0].2), "stronger, wider");
+    assert!(c.e_value >= c.e_value_interval && c.e_value_interval >= 1.0);
+    // Ding and VanderWeele's own numbers: RR 3.9 has the E-value 7.26 (VanderWeele & Ding 2017, table 2).
+    assert!((sensitivity::e_value(3.9) - 7.26).abs() < 0.005 && sensitivity::e_value(1.0) == 1.0);
+    assert!((sensitivity::e_value(0.5) - sensitivity::e_value(2.0)).abs() < 1e-12);
+
+    let s = sensitivity::censoring(&found).expect("units");
+    assert!((s.estimated - cure).abs() < 1e-12);
+    let inside = [s.all_events, s.estimated, s.all_cured];
+    assert!(inside.iter().all(|v| s.least <= *v && *v <= s.most), "{s:?}");
+
+    let curve = sensitivity::horizon_curve(&Walk::new(&world.cohort, &found).expect("groups"));
+    let last = curve.last().expect("a grid");
+    let all = |estimand: &str| averages.iter().find(|a| a.estimand == estimand && a.population == "all").unwrap();
+    assert_eq!(last.horizon, 800.0);
+    for (found, estimand) in [(last.cure, "cure_effect"), (last.time, "time_effect")] {
+        let [v, low, high] = found.expect("defined at H");
+        let a = all(estimand);
+        assert!((v - a.estimate.unwrap()).abs() < 1e-9 * (1.0 + v.abs()));
+        assert!((high - low - (a.high.unwrap() - a.low.unwrap())).abs() < 1e-6 * (1.0 + v.abs()), "{estimand}");
+    }
+}
+
+/// With known strata: the truth of the always-uncured lies inside its bounds.
+#[test]
+fn bounds_hold_the_always_uncured() {
+    let world = simulate(Scenario::CureOnly, 6000, false, 2);
+    let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
+    let bounds =
+        sensitivity::always_uncured(&Walk::new(&world.cohort, &found).expect("groups")).expect("events in both arms");
+    // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in it;
+    // the stratum uncured under both is known all the same.
+    let both: Vec<f64> = world
+        .truth
+        .iter()
+        .filter(|t| t.arms.iter().all(|a| a.event_time.is_finite()))
+        .map(|t| t.arms[1].event_time - t.arms[0].event_time)
+        .collect();
+    let truth = both.iter().sum::<f64>() / both.len() as f64;
+    assert!(bounds.low <= truth && truth <= bounds.high, "{truth} in {bounds:?}");
+    assert!(bounds.low <= bounds.unrestricted && bounds.unrestricted <= bounds.high);
+    assert!(bounds.treatment_cures);
+}
