@@ -504,11 +504,13 @@ pub struct PredictArgs {
 
 /// `dvim compare`.
 #[derive(Args)]
-#[command(after_help = "Example: dvim compare cohort.csv --time time --event event --treatment treatment --horizon 3650 -k 35 -o compare
+#[command(
+    after_help = "Example: dvim compare cohort.csv --time time --event event --treatment treatment --horizon 3650 -k 35 -o compare
 
 Writes into DIR: effects.csv (both effects of each patient by each method),
 summary.csv, correlations.csv, four figures and report.html. DIR appears only
-when all is written.")]
+when all is written."
+)]
 pub struct CompareArgs {
     /// The table: CSV with a header, one row for each patient
     pub table: PathBuf,

@@ -253,8 +253,16 @@ mod tests {
 
     #[test]
     fn whole_weights_are_copies() {
-        let units = [(3.0, true, 2.0), (1.0, true, 1.0), (2.0, false, 3.0), (3.0, false, 1.0), (9.0, false, 2.0), (4.0, true, 3.0)];
-        let copies: Vec<(f64, bool)> = units.iter().flat_map(|u| std::iter::repeat_n((u.0, u.1), u.2 as usize)).collect();
+        let units = [
+            (3.0, true, 2.0),
+            (1.0, true, 1.0),
+            (2.0, false, 3.0),
+            (3.0, false, 1.0),
+            (9.0, false, 2.0),
+            (4.0, true, 3.0),
+        ];
+        let copies: Vec<(f64, bool)> =
+            units.iter().flat_map(|u| std::iter::repeat_n((u.0, u.1), u.2 as usize)).collect();
         let (time, event): (Vec<f64>, Vec<bool>) = copies.into_iter().unzip();
         let plain = SurvivalCurve::new(&time, &event).summary(8.0);
         let weighted = Summary::of_weighted(&units, 8.0);
