@@ -46,7 +46,7 @@ pub struct Cli {
 pub enum Command {
     /// Simulate a cohort, analyse it, and show what can be seen
     Demo(DemoArgs),
-    /// Draw a cohort with known effects: the paper's scenarios, or a synthetic transplant cohort
+    /// Draw a cohort with known effects: the paper's scenarios, harder worlds, or a synthetic transplant cohort
     Simulate(SimulateArgs),
     /// Say how a table was understood and everything that is wrong with it; fits nothing
     Check(CheckArgs),
@@ -382,7 +382,10 @@ pub struct DemoArgs {
 )]
 pub struct SimulateArgs {
     /// Where treatment effects vary: cure-only, time-only, both-independent or both-overlap; or transplant, a synthetic
-    /// cohort with the published margins of the paper's clinical one
+    /// cohort with the published margins of the paper's clinical one; or a world where the cure model is wrong: curvature,
+    /// interactions, thresholds, heavy-covariates, heavy-times, weibull-times, bimodal-times, heteroscedastic,
+    /// dependent-censoring, weak-overlap, correlated, promotion-time; or where effects do not vary: no-effect,
+    /// constant-effect
     #[arg(long, value_parser = scenario)]
     pub scenario: Scenario,
     /// Patients to draw [default: the paper's number, 20000; transplant 1157]
@@ -671,4 +674,7 @@ pub enum StudyPart {
     Weights,
     /// All of these
     All,
+    /// Beyond the paper: the paper's estimator, its cure model alone and the adjusted estimator, in the paper's
+    /// scenarios and in worlds where the cure model is wrong
+    Accuracy,
 }

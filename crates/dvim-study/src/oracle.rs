@@ -17,7 +17,7 @@ use dvim::simulate::{Scenario, Simulated};
 
 /// Metrics with the true weights: for cure, for time.
 pub fn true_metrics(scenario: Scenario) -> [Metric; 2] {
-    let [control, treated] = Arm::BOTH.map(|z| scenario.coefficients(z));
+    let [control, treated] = Arm::BOTH.map(|z| scenario.coefficients(z).expect("the paper's scenarios are linear"));
     let metric = |a: &[f64], b: &[f64]| raw_metric(a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect());
     [metric(&control.0, &treated.0), metric(&control.1, &treated.1)]
 }

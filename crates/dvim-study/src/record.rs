@@ -34,6 +34,8 @@ pub enum Experiment {
     Consistency,
     /// Matching with weights that move away from the optimal ones.
     Weights,
+    /// The paper's estimator, the cure model alone and the adjusted estimator, in all worlds.
+    Accuracy,
 }
 
 impl Experiment {
@@ -44,6 +46,7 @@ impl Experiment {
             Experiment::Confounded => "confounded",
             Experiment::Consistency => "consistency",
             Experiment::Weights => "weights",
+            Experiment::Accuracy => "accuracy",
         }
     }
 }
@@ -57,20 +60,20 @@ pub struct Job {
     pub experiment: Experiment,
     /// Units.
     pub n_units: usize,
-    /// Position in [`Scenario::PAPER`].
+    /// Position in [`Scenario::ALL`], of which the paper's are the first.
     scenario: usize,
 }
 
 impl Job {
-    /// A job on one of the paper's scenarios.
+    /// A job on a scenario; all experiments but [`Experiment::Accuracy`] are on the paper's.
     pub fn new(experiment: Experiment, scenario: Scenario, n_units: usize, rep: usize) -> Job {
-        let scenario = Scenario::PAPER.iter().position(|s| *s == scenario).expect("one of the paper's scenarios");
+        let scenario = Scenario::ALL.iter().position(|s| *s == scenario).expect("all scenarios are listed");
         Job { rep, experiment, n_units, scenario }
     }
 
     /// The scenario.
     pub fn scenario(&self) -> Scenario {
-        Scenario::PAPER[self.scenario]
+        Scenario::ALL[self.scenario]
     }
 
     /// Its name in records.

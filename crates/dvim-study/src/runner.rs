@@ -2,7 +2,7 @@
 
 use crate::paper::Table;
 use crate::record::{Experiment, Job, Record, Settings};
-use crate::{consistency, dataset, weights};
+use crate::{accuracy, consistency, dataset, weights};
 use dvim::analysis::Watch;
 use dvim::error::Error;
 use dvim::simulate::Scenario;
@@ -26,6 +26,7 @@ pub fn run_job(settings: &Settings, job: &Job) -> Result<Record, Error> {
         Experiment::Base | Experiment::Confounded => dataset::record(settings, job),
         Experiment::Consistency => consistency::record(settings, job),
         Experiment::Weights => weights::record(settings, job),
+        Experiment::Accuracy => accuracy::record(settings, job),
     }
 }
 

@@ -113,7 +113,7 @@ pub fn try_bounds(seed: u64) -> Vec<BoundTrial> {
     let mut out = Vec::new();
     for scenario in Scenario::PAPER {
         for arm in Arm::BOTH {
-            let (cure, time) = scenario.coefficients(arm);
+            let (cure, time) = scenario.coefficients(arm).expect("the paper's scenarios are linear");
             for (part, b) in [("cure", cure), ("time", time)] {
                 if b.iter().all(|v| *v == 0.0) {
                     continue;
@@ -187,7 +187,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
             },
         )
     };
-    let (b, l) = job.scenario().coefficients(ARM);
+    let (b, l) = job.scenario().coefficients(ARM).expect("the paper's scenarios are linear");
     let mut draws = Stream(seed);
     let away = [simplex(&mut draws, p), simplex(&mut draws, p)];
     let mut cells = Vec::new();

@@ -40,7 +40,7 @@ fn the_error_is_that_of_the_papers_study() {
 /// The simulator draws what it says: shares and means over many units agree with the truth.
 #[test]
 fn the_draws_agree_with_their_truth() {
-    for scenario in Scenario::PAPER {
+    for scenario in Scenario::PAPER.into_iter().chain(Scenario::WORLDS) {
         let world = simulate(scenario, 40_000, false, 11);
         for arm in [0, 1] {
             let truth = world.truth.iter().map(|t| t.arms[arm]);
@@ -52,16 +52,18 @@ fn the_draws_agree_with_their_truth() {
                 "{}: cured {cured}, expected {expected}",
                 scenario.name()
             );
-            let (mut time, mut mean, mut n) = (0.0, 0.0, 0.0);
+            let (mut time, mut squares, mut mean, mut n) = (0.0, 0.0, 0.0, 0.0);
             for t in truth.filter(|t| t.event_time.is_finite()) {
                 assert!(t.event_time > 0.0 && t.event_time < scenario.horizon());
                 time += t.event_time - t.mean_event_time;
+                squares += (t.event_time - t.mean_event_time).powi(2);
                 mean += t.mean_event_time;
                 n += 1.0;
             }
-            // The standard deviation of an event time given covariates is below 200.
+            let sd = f64::sqrt(squares / n);
+            assert!(sd < 250.0, "{}: {sd}", scenario.name());
             assert!(
-                (time / n).abs() < 4.0 * 200.0 / f64::sqrt(n),
+                (time / n).abs() < 4.0 * sd / f64::sqrt(n),
                 "{}: {} from a mean of {}",
                 scenario.name(),
                 time / n,

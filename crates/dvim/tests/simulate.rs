@@ -1,4 +1,4 @@
-//! The synthetic transplant cohort has the margins that it claims.
+//! The synthetic transplant cohort has the margins that it claims, and every world is what its name says.
 
 use dvim::cohort::Arm;
 use dvim::simulate::{Scenario, is_synthetic, simulate};
@@ -55,4 +55,82 @@ fn draws_do_not_depend_on_how_many_there_are() {
         assert_eq!(few.cohort.recorded(i), many.cohort.recorded(i));
         assert_eq!(few.truth[i], many.truth[i]);
     }
+}
+
+#[test]
+fn the_scenarios_are_listed_once_and_in_their_order() {
+    assert_eq!(Scenario::ALL[..4], Scenario::PAPER);
+    assert_eq!(Scenario::ALL[4], Scenario::Transplant);
+    assert_eq!(Scenario::ALL[5..], Scenario::WORLDS);
+    let mut names: Vec<&str> = Scenario::ALL.iter().map(|s| s.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Scenario::ALL.len());
+}
+
+#[test]
+fn every_world_is_drawn_alike_whatever_its_size() {
+    for scenario in Scenario::ALL.into_iter().filter(|s| *s != Scenario::Transplant) {
+        let (few, many) = (simulate(scenario, 30, false, 5), simulate(scenario, 90, false, 5));
+        for i in 0..30 {
+            assert_eq!(few.cohort.covariates(i), many.cohort.covariates(i));
+            assert_eq!(few.cohort.recorded(i), many.cohort.recorded(i));
+            assert_eq!(few.truth[i], many.truth[i]);
+        }
+        assert_ne!(simulate(scenario, 30, false, 6), few, "{}", scenario.name());
+    }
+}
+
+#[test]
+fn effects_that_do_not_vary_do_not() {
+    for t in simulate(Scenario::NoEffect, 500, false, 1).truth {
+        assert_eq!((t.cure_effect(), t.time_effect()), (0.0, 0.0));
+    }
+    let constant = simulate(Scenario::ConstantEffect, 500, false, 1).truth;
+    for t in &constant {
+        assert!((t.cure_effect() - 0.15).abs() < 1e-12);
+        assert_eq!(t.time_effect(), constant[0].time_effect());
+    }
+    assert!(constant[0].time_effect() > 30.0);
+}
+
+/// Means over units of `f(i)`.
+fn mean(n: usize, f: impl Fn(usize) -> f64) -> f64 {
+    (0..n).map(f).sum::<f64>() / n as f64
+}
+
+#[test]
+fn covariates_and_follow_up_are_what_their_worlds_say() {
+    let n = 40_000;
+    let correlated = simulate(Scenario::Correlated, n, false, 3).cohort;
+    let product = |j: usize, k: usize| mean(n, |i| correlated.covariates(i)[j] * correlated.covariates(i)[k]);
+    for (j, k, expected) in [(10, 10, 1.0), (19, 19, 1.0), (10, 11, 0.7), (18, 19, 0.7), (12, 14, 0.49), (0, 10, 0.0)] {
+        assert!((product(j, k) - expected).abs() < 0.03, "{j} {k}: {}", product(j, k));
+    }
+
+    // P(|t₃| > 3.182) = 0.05; under the normal law with the same variance it would be 0.066.
+    let heavy = simulate(Scenario::HeavyCovariates, n, false, 3).cohort;
+    let far = |c: f64| mean(n, |i| f64::from(u8::from(heavy.covariates(i)[14].abs() > c / 3f64.sqrt())));
+    assert!((far(3.182_446) - 0.05).abs() < 0.005 && (far(5.840_909) - 0.01).abs() < 0.0025);
+
+    // Who is treated depends on x17 much more where overlap is weak.
+    let difference = |scenario: Scenario| {
+        let cohort = simulate(scenario, n, false, 3).cohort;
+        let of = |arm: Arm| {
+            let units = cohort.units_of(arm);
+            units.iter().map(|&i| cohort.covariates(i as usize)[16]).sum::<f64>() / units.len() as f64
+        };
+        of(Arm::Treated) - of(Arm::Control)
+    };
+    assert!(difference(Scenario::WeakOverlap) > 0.7 && difference(Scenario::Interactions).abs() < 0.05);
+
+    // Patients with a high x18 are lost early, and those with a low one late.
+    let lost = |scenario: Scenario, sign: f64| {
+        let cohort = simulate(scenario, n, false, 3).cohort;
+        let units: Vec<usize> = (0..n).filter(|&i| sign * cohort.covariates(i)[17] > 0.5).collect();
+        let early = units.iter().filter(|&&i| !cohort.event(i) && cohort.time(i) < 200.0).count();
+        early as f64 / units.len() as f64
+    };
+    let excess = |scenario: Scenario| lost(scenario, 1.0) - lost(scenario, -1.0);
+    assert!(excess(Scenario::DependentCensoring) > excess(Scenario::Curvature) + 0.05);
 }

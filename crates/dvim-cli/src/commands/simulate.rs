@@ -13,7 +13,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let n = args.n.unwrap_or(args.scenario.usual_size());
     if args.confounded && !args.scenario.can_be_confounded() {
         let text = format!(
-            "error: scenario {} has no --confounded\n  rule:   its treatment depends on covariates already\n  remedy: leave out --confounded",
+            "error: scenario {} has no --confounded\n  rule:   only the paper's four scenarios have a confounded form\n  remedy: leave out --confounded",
             args.scenario.name()
         );
         return Err(Failure::Input(text));

@@ -11,7 +11,7 @@ use dvim_study::paper::Table;
 use dvim_study::record::{Record, Settings};
 use dvim_study::runner::{self, FEWEST_UNITS, Stopped};
 use dvim_study::table::Records;
-use dvim_study::{consistency, dataset, decomposition, table, weights};
+use dvim_study::{accuracy, consistency, dataset, decomposition, table, weights};
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     refuse_bad(args)?;
     let settings = Settings::new(args.seed, args.n);
     let (mut journal, records) = open(&args.output, &settings)?;
-    let wants = |part: StudyPart| args.part == part || args.part == StudyPart::All;
+    let wants = |part: StudyPart| args.part == part || (args.part == StudyPart::All && part != StudyPart::Accuracy);
     let mut jobs = Vec::new();
     let tables =
         [(StudyPart::Main, Table::Main), (StudyPart::K100, Table::K100), (StudyPart::Confounded, Table::Confounded)];
@@ -37,6 +37,9 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     }
     if wants(StudyPart::Weights) {
         jobs.extend(weights::jobs(&settings, args.reps));
+    }
+    if wants(StudyPart::Accuracy) {
+        jobs.extend(accuracy::jobs(&settings, args.reps));
     }
     let lines = Lines::new();
     let n_before = records.len();
@@ -70,6 +73,12 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         write(&args.output, "weights.csv", &page::weights_csv(&contents.weights))?;
         write(&args.output, "weights-bound.csv", &page::bounds_csv(&contents.bounds))?;
         shown += &page::weights_text(&contents.bounds, &contents.weights);
+    }
+    if wants(StudyPart::Accuracy) {
+        let rows = accuracy::rows(&settings, &records, args.reps);
+        write(&args.output, "accuracy.csv", &accuracy::csv(&settings, &rows))?;
+        write(&args.output, "accuracy.md", accuracy::markdown(&settings, &rows).as_bytes())?;
+        shown += &accuracy::text(&settings, &rows);
     }
     for figure in contents.figures() {
         write(&args.output, &format!("{}.svg", figure.name), figure.svg.as_bytes())?;

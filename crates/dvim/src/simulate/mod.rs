@@ -1,4 +1,5 @@
-//! Worlds to draw cohorts from, seeded, with the truth: the paper's four scenarios and a clinical example.
+//! Worlds to draw cohorts from, seeded, with the truth: the paper's four scenarios, a clinical example, and worlds in
+//! which the cure model is wrong or in which effects do not vary.
 //!
 //! A world is data: laws of the covariates, who is treated, one law of cure and event time for each arm, and how long
 //! units are followed. [`simulate`] draws from any of them.
@@ -7,13 +8,15 @@
 //! not depend on how many units there are or on the thread that draws them. Normals are drawn by
 //! inversion: the same values for ever, on every platform.
 
+mod worlds;
+
 use crate::cohort::{Arm, Cohort, Units};
-use crate::cure::truncated_mean;
-use crate::numeric::{expit, normal_cdf, normal_quantile};
+use crate::numeric::{normal_cdf, normal_quantile};
 use crate::table::Ids;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use rayon::prelude::*;
+use worlds::{Cure, ErrorLaw, Latency, student_quantile};
 
 /// A world to draw cohorts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,34 @@ pub enum Scenario {
     /// A synthetic cohort with the published margins of the paper's transplant cohort, which is not public: 1,157 patients,
     /// 911 of them treated, followed for up to 4,193 days. No patient in it exists; only margins were taken from the paper.
     Transplant,
+    /// Squares of covariates in both parts.
+    Curvature,
+    /// Products of covariates in both parts.
+    Interactions,
+    /// Steps, and products of steps, in both parts.
+    Thresholds,
+    /// Covariates with the tails of Student's t on 3 degrees of freedom, and effects that saturate in them.
+    HeavyCovariates,
+    /// Log event times with the tails of Student's t on 3 degrees of freedom.
+    HeavyTimes,
+    /// Weibull event times.
+    WeibullTimes,
+    /// Event times with two modes.
+    BimodalTimes,
+    /// A spread of the log event time that depends on covariates.
+    Heteroscedastic,
+    /// Squares of covariates, and censoring that depends on covariates and arm.
+    DependentCensoring,
+    /// Products of covariates, and treatment that depends strongly on those that matter.
+    WeakOverlap,
+    /// Correlated covariates, with squares and products of them.
+    Correlated,
+    /// Cure by the promotion-time model, in which cure and time are not two parts.
+    PromotionTime,
+    /// No effect on anybody, though outcomes depend on covariates.
+    NoEffect,
+    /// The same effect on everybody: 15 points of cure, and one shift of the times.
+    ConstantEffect,
 }
 
 /// Terms of a linear predictor: an intercept, then (covariate number from 1, coefficient).
@@ -38,15 +69,45 @@ fn predict((intercept, terms): Linear, x: &[f64]) -> f64 {
     terms.iter().fold(intercept, |sum, (j, b)| sum + b * x[j - 1])
 }
 
+/// A number that depends on covariates.
+#[derive(Clone, Copy)]
+enum Predictor {
+    /// A linear predictor.
+    Linear(Linear),
+    /// A function of the covariates, which it asks for by number from 1.
+    Function(fn(&dyn Fn(usize) -> f64) -> f64),
+}
+
+impl Predictor {
+    fn at(self, x: &[f64]) -> f64 {
+        match self {
+            Predictor::Linear(linear) => predict(linear, x),
+            Predictor::Function(f) => f(&|j| x[j - 1]),
+        }
+    }
+}
+
 /// One arm's law given covariates: who is uncured, and when.
 #[derive(Clone, Copy)]
 struct ArmLaw {
-    /// Logit of the probability of an event before H.
-    uncured: Linear,
-    /// Mean of the log event time of the uncured, before truncation at H.
-    location: Linear,
-    /// Standard deviation of the log event time.
-    sigma: f64,
+    /// What [`ArmLaw::uncured`] means.
+    cure: Cure,
+    /// Logit of the probability of an event before H; under promotion time the logarithm of θ.
+    uncured: Predictor,
+    /// Location of the log event time of the uncured, before truncation at H.
+    location: Predictor,
+    /// Scale of the log event time.
+    sigma: Predictor,
+    /// The law of the log event time around its location, in units of its scale.
+    error: ErrorLaw,
+}
+
+impl ArmLaw {
+    /// A mixture cure model with log-normal times of constant spread: the paper's.
+    fn log_normal(uncured: Predictor, location: Predictor) -> ArmLaw {
+        let sigma = Predictor::Linear((SIGMA, &[]));
+        ArmLaw { cure: Cure::Mixture, uncured, location, sigma, error: ErrorLaw::Normal }
+    }
 }
 
 /// How one covariate is drawn.
@@ -58,6 +119,10 @@ enum Covariate {
     BernoulliIf { given: usize, share: f64 },
     /// Mean and standard deviation.
     Normal(f64, f64),
+    /// Student's t on 3 degrees of freedom, scaled to variance 1.
+    Student,
+    /// Normal with variance 1, correlated by this much with the covariate before it.
+    Following(f64),
     /// Normal between two bounds, to whole numbers.
     Whole { mean: f64, sd: f64, from: f64, to: f64 },
 }
@@ -71,6 +136,10 @@ impl Covariate {
             Covariate::Bernoulli(p) => flag(p),
             Covariate::BernoulliIf { given, share } => flag(share) * before[given - 1],
             Covariate::Normal(mean, sd) => mean + sd * normal_quantile(u),
+            Covariate::Student => student_quantile(u),
+            Covariate::Following(rho) => {
+                rho * before.last().copied().unwrap_or(0.0) + (1.0 - rho * rho).sqrt() * normal_quantile(u)
+            }
             Covariate::Whole { mean, sd, from, to } => {
                 let [low, high] = [from, to].map(|v| normal_cdf((v - mean) / sd));
                 (mean + sd * normal_quantile(low + u * (high - low))).round()
@@ -102,6 +171,8 @@ enum FollowUp {
     Uniform(f64),
     /// Lost with this probability, at a time uniform between 0 and H; else followed to H and then up to `until`.
     Loss { lost: f64, until: f64 },
+    /// Exponential, with this mean.
+    Exponential(Predictor),
 }
 
 /// Everything that a cohort is drawn from.
@@ -139,14 +210,42 @@ impl Scenario {
     pub const PAPER: [Scenario; 4] =
         [Scenario::CureOnly, Scenario::TimeOnly, Scenario::BothIndependent, Scenario::BothOverlap];
 
-    /// All of them.
-    pub const ALL: [Scenario; 5] = [
-        Scenario::CureOnly,
-        Scenario::TimeOnly,
-        Scenario::BothIndependent,
-        Scenario::BothOverlap,
-        Scenario::Transplant,
+    /// The worlds beyond the paper: twelve in which a linear log-normal cure model is wrong ([`Scenario::MISSPECIFIED`]),
+    /// then one without effects and one with the same effect on everybody.
+    pub const WORLDS: [Scenario; 14] = [
+        Scenario::Curvature,
+        Scenario::Interactions,
+        Scenario::Thresholds,
+        Scenario::HeavyCovariates,
+        Scenario::HeavyTimes,
+        Scenario::WeibullTimes,
+        Scenario::BimodalTimes,
+        Scenario::Heteroscedastic,
+        Scenario::DependentCensoring,
+        Scenario::WeakOverlap,
+        Scenario::Correlated,
+        Scenario::PromotionTime,
+        Scenario::NoEffect,
+        Scenario::ConstantEffect,
     ];
+
+    /// How many of [`Scenario::WORLDS`], from the first, are such that a linear log-normal cure model is wrong.
+    pub const MISSPECIFIED: usize = 12;
+
+    /// All of them. A position in this list is part of the seeds of `dvim study`: new ones go to the end.
+    pub const ALL: [Scenario; 19] = {
+        let mut all = [Scenario::Transplant; 19];
+        let mut i = 0;
+        while i < 19 {
+            if i < 4 {
+                all[i] = Scenario::PAPER[i];
+            } else if i > 4 {
+                all[i] = Scenario::WORLDS[i - 5];
+            }
+            i += 1;
+        }
+        all
+    };
 
     /// Its name in flags and files.
     pub fn name(self) -> &'static str {
@@ -156,6 +255,20 @@ impl Scenario {
             Scenario::BothIndependent => "both-independent",
             Scenario::BothOverlap => "both-overlap",
             Scenario::Transplant => "transplant",
+            Scenario::Curvature => "curvature",
+            Scenario::Interactions => "interactions",
+            Scenario::Thresholds => "thresholds",
+            Scenario::HeavyCovariates => "heavy-covariates",
+            Scenario::HeavyTimes => "heavy-times",
+            Scenario::WeibullTimes => "weibull-times",
+            Scenario::BimodalTimes => "bimodal-times",
+            Scenario::Heteroscedastic => "heteroscedastic",
+            Scenario::DependentCensoring => "dependent-censoring",
+            Scenario::WeakOverlap => "weak-overlap",
+            Scenario::Correlated => "correlated",
+            Scenario::PromotionTime => "promotion-time",
+            Scenario::NoEffect => "no-effect",
+            Scenario::ConstantEffect => "constant-effect",
         }
     }
 
@@ -167,6 +280,20 @@ impl Scenario {
             Scenario::BothIndependent => "Both, independent",
             Scenario::BothOverlap => "Both, overlap",
             Scenario::Transplant => "Transplant (synthetic)",
+            Scenario::Curvature => "Curvature",
+            Scenario::Interactions => "Interactions",
+            Scenario::Thresholds => "Thresholds",
+            Scenario::HeavyCovariates => "Heavy-tailed covariates",
+            Scenario::HeavyTimes => "Heavy-tailed times",
+            Scenario::WeibullTimes => "Weibull times",
+            Scenario::BimodalTimes => "Bimodal times",
+            Scenario::Heteroscedastic => "Heteroscedastic times",
+            Scenario::DependentCensoring => "Dependent censoring",
+            Scenario::WeakOverlap => "Weak overlap",
+            Scenario::Correlated => "Correlated covariates",
+            Scenario::PromotionTime => "Promotion time",
+            Scenario::NoEffect => "No effect",
+            Scenario::ConstantEffect => "Constant effect",
         }
     }
 
@@ -182,7 +309,7 @@ impl Scenario {
 
     /// Whether covariates that matter for the outcome can be made to decide on treatment too.
     pub fn can_be_confounded(self) -> bool {
-        self != Scenario::Transplant
+        Scenario::PAPER.contains(&self)
     }
 
     /// Names of its covariates.
@@ -194,8 +321,13 @@ impl Scenario {
         if self == Scenario::Transplant {
             return transplant();
         }
+        let numeric = |j: usize| match self {
+            Scenario::HeavyCovariates => Covariate::Student,
+            Scenario::Correlated if j > N_BINARY + 1 => Covariate::Following(0.7),
+            _ => Covariate::Normal(0.0, 1.0),
+        };
         let covariate = |j: usize| {
-            let law = if j <= N_BINARY { Covariate::Bernoulli(0.5) } else { Covariate::Normal(0.0, 1.0) };
+            let law = if j <= N_BINARY { Covariate::Bernoulli(0.5) } else { numeric(j) };
             (format!("x{j}"), law)
         };
         World {
@@ -203,14 +335,18 @@ impl Scenario {
             covariates: (1..=N_COVARIATES).map(covariate).collect(),
             assignment: Assignment::Each(self.assignment(confounded)),
             laws: Arm::BOTH.map(|z| self.law(z)),
-            follow_up: [FollowUp::Uniform(1.5); 2],
+            follow_up: Arm::BOTH.map(|z| self.follow_up(z)),
             whole_days: false,
             id_prefix: None,
         }
     }
 
-    /// The paper's supplement, "Parameter Settings for the Four Simulation Scenarios".
     fn law(self, arm: Arm) -> ArmLaw {
+        if Scenario::PAPER.contains(&self) { self.paper_law(arm) } else { self.world_law(arm) }
+    }
+
+    /// The paper's supplement, "Parameter Settings for the Four Simulation Scenarios".
+    fn paper_law(self, arm: Arm) -> ArmLaw {
         use Arm::{Control, Treated};
         use Scenario::*;
         let (uncured, location): (Linear, Linear) = match (self, arm) {
@@ -233,33 +369,37 @@ impl Scenario {
             (BothOverlap, Control) => {
                 ((1.5, &[(3, -0.4)]), (3.5, &[(2, 0.3), (3, 0.4), (15, 0.3), (17, 0.1), (18, -0.2)]))
             }
-            (Transplant, _) => return transplant().laws[arm.index()],
+            _ => unreachable!("not one of the paper's scenarios"),
         };
-        ArmLaw { uncured, location, sigma: SIGMA }
+        ArmLaw::log_normal(Predictor::Linear(uncured), Predictor::Linear(location))
     }
 
     /// Logit of the probability of treatment.
     fn assignment(self, confounded: bool) -> Linear {
         match (confounded, self) {
-            (false, _) | (_, Scenario::Transplant) => (0.0, &[(20, 0.5)]),
+            (_, Scenario::WeakOverlap) => (0.0, &[(17, 1.2), (18, 1.0), (15, -0.8)]),
             (true, Scenario::CureOnly) => (0.5, &[(2, 0.2), (3, 0.8), (19, 0.3), (20, -0.5)]),
             (true, Scenario::TimeOnly) => (0.5, &[(2, 0.3), (3, -0.2), (16, 0.4), (17, 0.5)]),
             (true, Scenario::BothIndependent) => (0.5, &[(3, 0.3), (4, -0.2), (16, 0.4), (17, 0.6)]),
             (true, Scenario::BothOverlap) => (0.5, &[(3, 0.4), (16, 0.3), (17, 0.6), (18, -0.5)]),
+            _ => (0.0, &[(20, 0.5)]),
         }
     }
 
     /// The true coefficients of the cure and the time part of an arm, without intercepts: what the
-    /// partial oracle matches on. The sign of the cure part is that of P(uncured).
-    pub fn coefficients(self, arm: Arm) -> (Vec<f64>, Vec<f64>) {
+    /// partial oracle matches on. The sign of the cure part is that of P(uncured). `None` where a part is not linear.
+    pub fn coefficients(self, arm: Arm) -> Option<(Vec<f64>, Vec<f64>)> {
         let world = self.world(false);
         let law = world.laws[arm.index()];
-        let dense = |(_, terms): Linear| {
-            let mut b = vec![0.0; world.covariates.len()];
-            terms.iter().for_each(|(j, v)| b[j - 1] = *v);
-            b
+        let dense = |predictor: Predictor| match predictor {
+            Predictor::Linear((_, terms)) => {
+                let mut b = vec![0.0; world.covariates.len()];
+                terms.iter().for_each(|(j, v)| b[j - 1] = *v);
+                Some(b)
+            }
+            Predictor::Function(_) => None,
         };
-        (dense(law.uncured), dense(law.location))
+        dense(law.uncured).zip(dense(law.location))
     }
 }
 
@@ -361,16 +501,15 @@ impl World {
         let u = draws.uniform();
         let leaning = predict(by, &x) - (u / (1.0 - u)).ln();
         let arms = self.laws.map(|law| {
-            let uncured = expit(predict(law.uncured, &x));
-            let location = predict(law.location, &x);
+            let latency = Latency::of(&law, &x, self.horizon);
+            let uncured = latency.uncured;
             // Both draws are always made, so that the streams of the two arms stay in step.
             let (event, place) = (draws.uniform() < uncured, draws.uniform());
-            let below = normal_cdf((self.horizon.ln() - location) / law.sigma);
-            let time = (location + law.sigma * normal_quantile(place * below)).exp().min(self.horizon.next_down());
+            let time = latency.quantile(place);
             let time = if self.whole_days { time.round().clamp(1.0, self.horizon - 1.0) } else { time };
             ArmTruth {
                 cure_probability: 1.0 - uncured,
-                mean_event_time: truncated_mean(self.horizon.ln(), location, law.sigma.ln()),
+                mean_event_time: latency.mean(),
                 event_time: if event { time } else { f64::INFINITY },
             }
         });
@@ -380,6 +519,7 @@ impl World {
                 FollowUp::Uniform(times) => u * times * self.horizon,
                 FollowUp::Loss { lost, .. } if u < lost => v * self.horizon,
                 FollowUp::Loss { until, .. } => self.horizon + v * (until - self.horizon),
+                FollowUp::Exponential(mean) => -libm::log(u) * mean.at(&x),
             };
             if self.whole_days { time.ceil() } else { time }
         });
@@ -424,16 +564,20 @@ fn transplant() -> World {
         covariates: covariates.map(|(name, law)| (name.to_string(), law)).to_vec(),
         assignment: Assignment::Share { treated: 911, of: 1_157, by: (0.0, &[(1, -0.02), (6, 0.35), (7, 0.25)]) },
         laws: [
-            ArmLaw {
-                uncured: (-1.62, &[(1, 0.022), (3, 0.006), (4, 0.2), (5, 0.25), (6, 1.0), (7, 0.75), (8, 0.35)]),
-                location: (6.3, &[(1, -0.006), (5, -0.2), (6, -0.5), (7, -0.35), (8, -0.15)]),
-                sigma: 1.0,
-            },
-            ArmLaw {
-                uncured: (-1.905, &[(1, 0.028), (3, 0.012), (4, 0.2), (5, 0.25), (6, 0.35), (7, 0.55), (8, 0.25)]),
-                location: (6.1, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)]),
-                sigma: 1.0,
-            },
+            ArmLaw::log_normal(
+                Predictor::Linear((
+                    -1.62,
+                    &[(1, 0.022), (3, 0.006), (4, 0.2), (5, 0.25), (6, 1.0), (7, 0.75), (8, 0.35)],
+                )),
+                Predictor::Linear((6.3, &[(1, -0.006), (5, -0.2), (6, -0.5), (7, -0.35), (8, -0.15)])),
+            ),
+            ArmLaw::log_normal(
+                Predictor::Linear((
+                    -1.905,
+                    &[(1, 0.028), (3, 0.012), (4, 0.2), (5, 0.25), (6, 0.35), (7, 0.55), (8, 0.25)],
+                )),
+                Predictor::Linear((6.1, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)])),
+            ),
         ],
         follow_up: [FollowUp::Loss { lost: 0.467, until: 4_193.0 }, FollowUp::Loss { lost: 0.325, until: 4_193.0 }],
         whole_days: true,
