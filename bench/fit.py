@@ -1,0 +1,193 @@
+"""A whole `dvim fit`, file to files, against bench/pipeline.py (NumPy, SciPy, FAISS, Numba); and how it grows.
+
+    python bench/fit.py [--n 20000] [--rounds 5] [--threads 2] [--write docs/benchmarks.md]
+    python bench/fit.py --growth [--huge] [--write docs/benchmarks.md]
+
+Both are whole processes: start-up, reading and writing count. Rounds alternate between them; figures are medians.
+Beside the wall time stands the processor time of the process (user and system), which a loaded machine disturbs less, and the peak of its
+resident memory, as the kernel reports it. The pipeline's Numba kernel is compiled in a run of its own, which is reported, and comes from its cache
+afterwards. The answers are compared on the same split first; timed runs of the pipeline split by themselves.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+HORIZON = "800"
+ROLES = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", HORIZON]
+
+
+def measured(command, env=None):
+    """Seconds, processor seconds, peak of resident bytes, and what was said."""
+    with tempfile.TemporaryFile() as said:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=dict(os.environ, **(env or {})))
+        _, status, usage = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        words = said.read().decode()
+    if child.returncode:
+        sys.exit(f"{command[0]} ended with {child.returncode}:\n{words}")
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, words
+
+
+def simulate(dvim, n, folder):
+    file = folder / f"cohort-{n}.csv"
+    if not file.exists():
+        subprocess.run([dvim, "simulate", "--scenario", "both-overlap", "--n", str(n), "-o", file], check=True, stderr=subprocess.DEVNULL)
+    return file
+
+
+def medians(runs):
+    return [statistics.median(run[i] for run in runs) for i in range(3)]
+
+
+def agreement(ours, theirs):
+    """Of each column that both have: the median and the largest absolute difference; rows must be the same."""
+    import pandas
+
+    ours, theirs = pandas.read_csv(ours), pandas.read_csv(theirs)
+    assert (ours["id"] == theirs["id"]).all(), "not the same units"
+    found = {}
+    for name in ["cure_effect", "time_effect"]:
+        undefined = int((ours[name].isna() != theirs[name].isna()).sum())
+        gap = (ours[name] - theirs[name]).abs()
+        found[name] = (gap.median(), gap.max(), int((gap > 1e-9).sum()), undefined)
+    return len(ours), found
+
+
+def machine(dvim):
+    flags = next((l for l in open("/proc/cpuinfo") if l.startswith("flags")), "")
+    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
+    widest = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else "no AVX2"
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    return f"Machine: {model}, {os.cpu_count()} cores, {widest}, shared with other work. {platform.system()}, dvim {commit}"
+
+
+def compare(args, folder):
+    table = simulate(args.dvim, args.n, folder)
+    threads = str(args.threads)
+    run, effects = folder / "run", folder / "effects.csv"
+    ours = [args.dvim, "fit", table, *ROLES, "-o", run, "--force", "--threads", threads]
+    theirs = [sys.executable, HERE / "pipeline.py", table, effects, "--horizon", HORIZON, "--threads", threads]
+    # A cache of its own, empty at first: then the first run compiles.
+    env = {"NUMBA_CACHE_DIR": str(folder / "numba")}
+    measured(ours)
+    cold = measured([*theirs, "--same-split", run / "effects.csv"], env)
+    n_estimated, agree = agreement(run / "effects.csv", effects)
+    runs = {"dvim": [], "pipeline": []}
+    stages, loads = [], []
+    for turn in range(args.rounds):
+        for name, command in [("dvim", ours), ("pipeline", theirs)]:
+            runs[name].append(measured(command, env))
+            loads.append(os.getloadavg()[0])
+            seconds, cpu, peak, said = runs[name][-1]
+            print(f"{name}: {seconds:.2f} s, {cpu:.2f} s of processor, {peak / 1e6:.0f} MB, load {loads[-1]:.1f}", file=sys.stderr)
+        stages.append(said.split())
+        print("  " + said.strip(), file=sys.stderr)
+    a, b = medians(runs["dvim"]), medians(runs["pipeline"])
+    lines = [
+        f"Whole fit at n = {args.n:,} (`dvim simulate --scenario both-overlap`), K = 50, {threads} threads each, {args.rounds} alternating "
+        f"rounds, medians; load average {min(loads):.1f} to {max(loads):.1f}.",
+        "",
+        "| | dvim fit | NumPy + FAISS + Numba | ratio |",
+        "| --- | --- | --- | --- |",
+        f"| wall, s | {a[0]:.2f} | {b[0]:.2f} | **{b[0] / a[0]:.1f}×** |",
+        f"| processor, s over all threads | {a[1]:.2f} | {b[1]:.2f} | **{b[1] / a[1]:.1f}×** |",
+        f"| peak of memory, MB | {a[2] / 1e6:.0f} | {b[2] / 1e6:.0f} | **{b[2] / a[2]:.1f}×** |",
+        "",
+        "Wall seconds of each round, dvim: " + ", ".join(f"{r[0]:.2f}" for r in runs["dvim"])
+        + "; pipeline: " + ", ".join(f"{r[0]:.2f}" for r in runs["pipeline"]) + ".",
+        "Wall seconds of the pipeline's stages, medians: "
+        + ", ".join(f"{stages[0][i]} {statistics.median(float(s[i + 1]) for s in stages):.2f}" for i in range(0, len(stages[0]), 2))
+        + ". Its Numba kernel came from the cache; the run that compiled it took "
+        + f"{cold[0]:.2f} s, {cold[1]:.2f} s of processor.",
+        "",
+        f"On the same split, {n_estimated:,} units, the two agree: "
+        + "; ".join(
+            f"{name} median |difference| {median:.1e}, largest {largest:.1e}, {rows} rows differ by more than 1e-9 and {undefined} in being defined"
+            for name, (median, largest, rows, undefined) in agree.items()
+        )
+        + " (FAISS measures distances in single precision).",
+        "",
+    ]
+    import faiss
+    import numba
+    import numpy
+    import pandas
+    import scipy
+
+    lines.append(
+        f"{machine(args.dvim)}, Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
+        f"pandas {pandas.__version__}, faiss-cpu {faiss.__version__}, Numba {numba.__version__}. {time.strftime('%Y-%m-%d')}."
+    )
+    return "\n".join(lines)
+
+
+def growth(args, folder):
+    sizes = [100_000, 1_000_000] + ([5_000_000] if args.huge else [])
+    lines = [
+        f"`dvim fit` as the cohort grows, K = 50, {args.threads} threads, from CSV to `effects.csv`.",
+        "",
+        "| n | CSV, MB | runs | wall, s | processor, s | peak of memory, GB | load | processor, times that of n = 100,000 | wall, times |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    first = None
+    for n in sizes:
+        table = simulate(args.dvim, n, folder)
+        command = [args.dvim, "fit", table, *ROLES, "-o", folder / "run", "--force", "--threads", str(args.threads)]
+        runs = []
+        for _ in range(args.rounds if n <= 100_000 else 1):
+            runs.append(measured(command))
+            print(f"n = {n}: {runs[-1][0]:.2f} s, {runs[-1][1]:.2f} s of processor, {runs[-1][2] / 1e9:.2f} GB", file=sys.stderr)
+        wall, cpu, peak = medians(runs)
+        first = first or (wall, cpu)
+        lines.append(
+            f"| {n:,} | {table.stat().st_size / 1e6:.0f} | {len(runs)} | {wall:.2f} | {cpu:.2f} | {peak / 1e9:.2f} | {os.getloadavg()[0]:.1f} "
+            f"| {cpu / first[1]:.1f}× | {wall / first[0]:.1f}× |"
+        )
+        if not args.keep:
+            table.unlink()
+    lines += ["", f"{machine(args.dvim)}. {time.strftime('%Y-%m-%d')}."]
+    return "\n".join(lines)
+
+
+def write(page, mark, text):
+    """Replaces what stands between the marks; everything else in the page stays."""
+    begin, end = f"<!-- begin: {mark} -->", f"<!-- end: {mark} -->"
+    before, rest = page.read_text().split(begin)
+    page.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser.add_argument("--dvim", default=str(target / "release/dvim"), help="the program")
+    parser.add_argument("--n", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--growth", action="store_true", help="dvim alone at 100,000 and 1,000,000 units")
+    parser.add_argument("--huge", action="store_true", help="with --growth: at 5,000,000 units too")
+    parser.add_argument("--keep", type=pathlib.Path, help="work in this folder and keep the cohorts there")
+    parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = args.keep or pathlib.Path(folder)
+        folder.mkdir(exist_ok=True)
+        text = growth(args, folder) if args.growth else compare(args, folder)
+    print(text)
+    if args.write:
+        write(args.write, "bench/fit.py --growth" if args.growth else "bench/fit.py", text)
+
+
+if __name__ == "__main__":
+    main()
