@@ -507,6 +507,8 @@ impl Certainty<'_> {
                     .enumerate()
                     .map(|(k, w)| w * dot(other, &self.covariance[(from + k) * both + at..][..other.len()]))
                     .sum();
+                // Where a direction is nearly certain beside others that are not, rounding may make its variance negative.
+                let sum = if i == j { sum.max(0.0) } else { sum };
                 out[i][j] = sum;
                 out[j][i] = sum;
             }

@@ -373,13 +373,13 @@ mod tests {
         // The product of a dummy and its complement is nothing; with a constant of zero likewise.
         assert!(!shapes.contains(&Shape::Product { first: 3, second: 4 }), "{shapes:?}");
         assert!(shapes.iter().all(|shape| !shape.covariates().contains(&5)), "{shapes:?}");
-        for k in 0..terms.len() {
+        for (k, shape) in shapes.iter().enumerate() {
             let values: Vec<f64> = x.chunks_exact(6).map(|row| terms.get(k).value(row)).collect();
             let spread = (values.iter().map(|v| v * v).sum::<f64>() / (n as f64 - 1.0)).sqrt();
-            assert!(spread < 1.0 + 1e-9, "{:?}: {spread}", shapes[k]);
+            assert!(spread < 1.0 + 1e-9, "{shape:?}: {spread}");
             for j in 0..6 {
                 let product: f64 = values.iter().enumerate().map(|(i, v)| v * x[i * 6 + j]).sum::<f64>() / n as f64;
-                assert!(product.abs() < 1e-8, "{:?} with {j}: {product}", shapes[k]);
+                assert!(product.abs() < 1e-8, "{shape:?} with {j}: {product}");
             }
         }
     }
