@@ -228,3 +228,33 @@ fn bounds_hold_the_always_uncured() {
     assert!(bounds.low <= bounds.unrestricted && bounds.unrestricted <= bounds.high);
     assert!(bounds.treatment_cures);
 }
+
+#[test]
+fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
+    let world = simulate(Scenario::BothOverlap, 600, false, 3);
+    let constraints = dvim::constraint::Constraints { exclude_self: true, ..Default::default() };
+    let options = Options { group_size: 20, constraints, ..Options::default() };
+    let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
+    let walk = Walk::new(&world.cohort, &found).expect("groups");
+    for arm in Arm::BOTH {
+        let pool = &walk.pools[arm.index()];
+        let mut scratch = Vec::new();
+        walk.groups(arm, dvim::audit::passes::Side::Cure, |q, members, _| {
+            assert!(members.iter().all(|&m| pool.units[m as usize] != found.units[q]), "a unit in its own group");
+            assert_eq!(pool.summary(members, &mut scratch), found.effects[q].arm(arm).cure.curve);
+        });
+    }
+    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[]).expect("an audit");
+    assert!(audit.group_sizes.is_empty() && audit.left_out.len() == 1);
+
+    let estimator = analysis::Estimator::Adjusted(dvim::adjusted::AdjustedOptions::default());
+    let found = analysis::run(&world.cohort, &Options { estimator, ..Options::default() }, &Unwatched).expect("a run");
+    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
+    assert!(audit.averages.iter().all(|a| a.estimate.is_some() && a.se.is_none() && a.low.is_none()));
+    assert!(audit.balance.is_none() && audit.left_out.len() == 1);
+    assert!(found.effects.iter().all(|e| e.cure_interval(0.95).is_none() && e.time_interval(800.0, 0.95).is_none()));
+    let corrected: Vec<_> = found.effects.iter().filter_map(|e| e.corrected).collect();
+    let again =
+        analysis::Analysis::from_fit(found.fit.clone(), &corrected, &world.cohort, &Unwatched).expect("reopened");
+    assert_eq!(again, found);
+}
