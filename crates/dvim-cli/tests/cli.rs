@@ -147,8 +147,14 @@ fn fit_writes_what_it_promises() {
         cure_at_risk_treated,cure_at_risk_control,cure_diameter_treated,cure_diameter_control,time_diameter_treated,time_diameter_control,flags";
     let effects = desk.read("run/effects.csv");
     let found = effects.lines().next().expect("a header");
-    assert!(found.starts_with(&format!("{header},cure_effect_se,cure_effect_low,cure_effect_high,time_effect_se,")), "{found}");
-    assert!(found.ends_with(",mean_event_time_control_se,mean_event_time_control_low,mean_event_time_control_high"), "{found}");
+    assert!(
+        found.starts_with(&format!("{header},cure_effect_se,cure_effect_low,cure_effect_high,time_effect_se,")),
+        "{found}"
+    );
+    assert!(
+        found.ends_with(",mean_event_time_control_se,mean_event_time_control_low,mean_event_time_control_high"),
+        "{found}"
+    );
     assert!(desk.read("run/weights.csv").starts_with("covariate,cure_weight,time_weight,center,scale,"));
     let json: serde_json::Value = serde_json::from_str(&desk.read("run/summary.json")).expect("JSON");
     assert_eq!(json["schema"], "dvim.summary/1");
@@ -196,7 +202,8 @@ fn audit_says_whether_a_run_can_be_relied_on() {
     assert_eq!(audit["audit"]["seeds"].as_array().map(Vec::len), Some(2), "the run's own seed and another");
     let averages = audit["average_effects"].as_array().expect("a list");
     for (estimand, population) in [("cure_effect", "all"), ("time_effect", "control"), ("cure_ratio", "x1 = 1")] {
-        let a = averages.iter().find(|a| a["estimand"] == estimand && a["population"] == population).expect("it is listed");
+        let a =
+            averages.iter().find(|a| a["estimand"] == estimand && a["population"] == population).expect("it is listed");
         let [low, v, high] = ["low", "estimate", "high"].map(|k| a[k].as_f64().expect("a number"));
         assert!(low < v && v < high && a["se"].as_f64().expect("a number") > 0.0, "{a}");
     }
