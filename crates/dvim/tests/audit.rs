@@ -51,7 +51,8 @@ fn averages_are_means_of_the_effects_and_populations_add_up() {
     assert!(average_effects(&world.cohort, &found, &[By::parse("xq")]).is_err(), "no such covariate");
 }
 
-/// When every group is a whole arm, the average is the difference of the arms' curves, and so is its standard error.
+/// When every group is a whole arm, the average is the difference of the arms' curves, and so is its standard error, but for
+/// the factor m/(m − 1) of each arm's variance.
 #[test]
 fn groups_of_everybody_give_greenwood() {
     let world = simulate(Scenario::CureOnly, 600, false, 8);
@@ -81,12 +82,13 @@ fn groups_of_everybody_give_greenwood() {
     let found = analysis::run(&cohort, &Options { group_size: k, ..Options::default() }, &Unwatched).expect("a run");
     let averages = average_effects(&cohort, &found, &[]).expect("no subgroup");
     let one = &found.effects[0];
-    for (estimand, se) in [
-        ("cure_effect", one.cure_interval(0.95).and_then(|i| i.se)),
-        ("time_effect", one.time_interval(800.0, 0.95).and_then(|i| i.se)),
-    ] {
+    let arms = [one.arms[0], one.arms[1]];
+    let variance = |se: Option<f64>, m: usize| se.unwrap().powi(2) * m as f64 / (m as f64 - 1.0);
+    let cure: f64 = arms.iter().map(|a| variance(a.cure.curve.survival_se(), k)).sum();
+    let time: f64 = arms.iter().map(|a| variance(a.time.curve.mean_event_time_se(), a.time.curve.n_events)).sum();
+    for (estimand, variance) in [("cure_effect", cure), ("time_effect", time)] {
         let a = averages.iter().find(|a| a.estimand == estimand && a.population == "all").expect("it is listed");
-        assert!((a.se.unwrap() / se.unwrap() - 1.0).abs() < 1e-9, "{estimand}: {:?} {se:?}", a.se);
+        assert!((a.se.unwrap() / variance.sqrt() - 1.0).abs() < 1e-9, "{estimand}: {:?} {variance}", a.se);
     }
 }
 
@@ -227,4 +229,34 @@ fn bounds_hold_the_always_uncured() {
     assert!(bounds.low <= truth && truth <= bounds.high, "{truth} in {bounds:?}");
     assert!(bounds.low <= bounds.unrestricted && bounds.unrestricted <= bounds.high);
     assert!(bounds.treatment_cures);
+}
+
+#[test]
+fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
+    let world = simulate(Scenario::BothOverlap, 600, false, 3);
+    let constraints = dvim::constraint::Constraints { exclude_self: true, ..Default::default() };
+    let options = Options { group_size: 20, constraints, ..Options::default() };
+    let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
+    let walk = Walk::new(&world.cohort, &found).expect("groups");
+    for arm in Arm::BOTH {
+        let pool = &walk.pools[arm.index()];
+        let mut scratch = Vec::new();
+        walk.groups(arm, dvim::audit::passes::Side::Cure, |q, members, _| {
+            assert!(members.iter().all(|&m| pool.units[m as usize] != found.units[q]), "a unit in its own group");
+            assert_eq!(pool.summary(members, &mut scratch), found.effects[q].arm(arm).cure.curve);
+        });
+    }
+    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[]).expect("an audit");
+    assert!(audit.group_sizes.is_empty() && audit.left_out.len() == 1);
+
+    let estimator = analysis::Estimator::Adjusted(dvim::adjusted::AdjustedOptions::default());
+    let found = analysis::run(&world.cohort, &Options { estimator, ..Options::default() }, &Unwatched).expect("a run");
+    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
+    assert!(audit.averages.iter().all(|a| a.estimate.is_some() && a.se.is_none() && a.low.is_none()));
+    assert!(audit.balance.is_none() && audit.left_out.len() == 1);
+    assert!(found.effects.iter().all(|e| e.cure_interval(0.95).is_none() && e.time_interval(800.0, 0.95).is_none()));
+    let corrected: Vec<_> = found.effects.iter().filter_map(|e| e.corrected).collect();
+    let again =
+        analysis::Analysis::from_fit(found.fit.clone(), &corrected, &world.cohort, &Unwatched).expect("reopened");
+    assert_eq!(again, found);
 }

@@ -92,6 +92,12 @@ fn tally(
     out
 }
 
+/// The scenarios of a table: all, or the one that DVIM_COVERAGE_SCENARIO names.
+fn scenarios() -> impl Iterator<Item = Scenario> {
+    let only = std::env::var("DVIM_COVERAGE_SCENARIO").ok();
+    Scenario::ALL.into_iter().filter(move |s| only.as_deref().is_none_or(|o| o == s.name()))
+}
+
 fn number(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual)
 }
@@ -115,7 +121,7 @@ fn coverage_table() {
     let reps = number("DVIM_COVERAGE_REPS", 200) as u64;
     let k = number("DVIM_COVERAGE_K", 50);
     for confounded in [false, true] {
-        for scenario in Scenario::ALL {
+        for scenario in scenarios() {
             let name = if confounded { "confounded" } else { "as drawn" };
             println!("{} ({name}), n = {n}, K = {k}, {reps} cohorts", scenario.name());
             for (what, t) in tally(scenario, n, k, confounded, 1..reps + 1) {
@@ -132,7 +138,7 @@ fn heterogeneity_table() {
     let n = number("DVIM_COVERAGE_N", 2000);
     let reps = number("DVIM_COVERAGE_REPS", 200);
     let k = number("DVIM_COVERAGE_K", 50);
-    for scenario in Scenario::ALL {
+    for scenario in scenarios() {
         let (mut done, mut rejected, mut slopes) = (0, [0; 4], [0.0; 2]);
         for seed in 1..=reps as u64 {
             let world = simulate(scenario, n, false, 10_000 + seed);

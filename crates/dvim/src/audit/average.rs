@@ -12,7 +12,8 @@
 //! `Var(a₀θ̂₀ + a₁θ̂₁) = Σ_z a_z² Σ_j U_zj² + a'Σa / n`,
 //!
 //! Σ being the covariance of the estimates over units less the mean variance of a unit's estimate. When groups are small the
-//! formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance. A
+//! formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance (but for the factor
+//! of [`super::passes::unbiased`]). A
 //! bootstrap of units would not do: it is inconsistent for matching with replacement [Abadie & Imbens 2008].
 //!
 //! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the differences
@@ -21,7 +22,7 @@
 //! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
 //! training set is another sample, so the two variances add.
 
-use super::passes::{Side, Walk};
+use super::passes::{Side, Walk, unbiased};
 use crate::analysis::{Analysis, average};
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{CureModel, truncated_mean};
@@ -330,7 +331,7 @@ pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEf
             ranks.sort_unstable();
             outcomes.clear();
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
-            influence.fill(&outcomes, horizon);
+            let scale = unbiased(&influence.fill(&outcomes, horizon), side, members.len());
             let values = match side {
                 Side::Cure => &influence.survival,
                 Side::Time => &influence.mean_event_time,
@@ -341,7 +342,7 @@ pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEf
             for &p in &populations.of[q] {
                 let (used, shares) = (&mut used[p as usize], &mut shares[p as usize]);
                 for (&r, v) in ranks.iter().zip(values) {
-                    used[r as usize] += v;
+                    used[r as usize] += scale * v;
                 }
                 if total > 0.0 {
                     members.iter().for_each(|&m| shares[m as usize] += of_pool[m as usize].weight / total);

@@ -6,6 +6,7 @@ use crate::constraint::{ConstrainedMatcher, Queries, Rules};
 use crate::effect::{Matcher, Pool};
 use crate::matching::Points;
 use crate::metric::Metric;
+use crate::survival::Summary;
 use std::sync::OnceLock;
 
 /// The two estimands, each with a metric and groups of its own.
@@ -142,4 +143,18 @@ impl<'a> Walk<'a> {
         let (control, treated) = rayon::join(|| of_arm(Arm::Control), || of_arm(Arm::Treated));
         [control, treated]
     }
+}
+
+/// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of.
+///
+/// Influences are taken around the group's own estimate, which lies closer to its members than the truth does, so the sum of
+/// their squares is too small by about that factor: for a share it is S(1 − S)/K where S(1 − S)/(K − 1) is unbiased. A single group
+/// keeps Greenwood's form, which is what R prints; sums over many groups have the factor, because with K = 50 it is worth half a
+/// point of coverage.
+pub fn unbiased(summary: &Summary, side: Side, group_size: usize) -> f64 {
+    let m = match side {
+        Side::Cure => group_size,
+        Side::Time => summary.n_events,
+    };
+    if m > 1 { (m as f64 / (m as f64 - 1.0)).sqrt() } else { 1.0 }
 }

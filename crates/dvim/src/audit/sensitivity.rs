@@ -2,7 +2,7 @@
 //! and the people whom Δ does not compare.
 
 use super::average::AverageEffect;
-use super::passes::{Side, Walk};
+use super::passes::{Side, Walk, unbiased};
 use crate::analysis::{self, Analysis, Options, Watch, average};
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{ArmEstimate, Effect, GroupEstimate, Matcher, Pool};
@@ -57,6 +57,7 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
             for (g, &h) in grid.iter().enumerate() {
                 let s = influence.fill(&outcomes, h);
+                let scale = unbiased(&s, side, members.len());
                 let (value, se, of) = match side {
                     Side::Cure => (s.survival, s.survival_se(), &influence.survival),
                     Side::Time => {
@@ -65,7 +66,7 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
                 };
                 out.values[g].push((value, se.map_or(0.0, |s| s * s)));
                 for (&r, v) in ranks.iter().zip(of) {
-                    out.used[g][r as usize] += v;
+                    out.used[g][r as usize] += scale * v;
                 }
             }
         });
