@@ -1,8 +1,30 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test bench
+.PHONY: demo test bench bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
 
 test:
 	tests/run
+
+# Minutes to an hour, on a quiet machine: us and the peers in one go, tables into docs/benchmarks.md.
+bench: .venv-bench/ready
+	cargo build --release -p dvim-cli
+	cargo build --release -p dvim --example bench_search
+	cargo build --release --manifest-path bench/kiddo/Cargo.toml
+	.venv-bench/bin/python bench/search.py --write docs/benchmarks.md
+	.venv-bench/bin/python bench/fit.py --write docs/benchmarks.md
+
+# dvim alone at 100,000 and 1,000,000 units; 300 MB of disk.
+bench-growth: .venv-bench/ready
+	cargo build --release -p dvim-cli
+	.venv-bench/bin/python bench/fit.py --growth --write docs/benchmarks.md
+
+# Instruction counts under valgrind; fails when a kernel grew by more than 15 %. Minutes, so not a part of the tests.
+bench-instructions:
+	bench/callgrind.sh
+
+.venv-bench/ready: bench/requirements.txt
+	python3 -m venv .venv-bench
+	.venv-bench/bin/pip install --quiet -r bench/requirements.txt
+	touch $@

@@ -8,7 +8,7 @@
 # valgrind knows no AVX-512: what is counted is the AVX2 path. To add a kernel: an arm in kernels.rs, a word here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-kernels="search-learned search-learned-k800 search-equal search-ties"
+kernels="search-learned search-learned-k800 search-equal search-ties likelihood curves"
 recorded=bench/callgrind.json
 allowed=15 # percent
 
