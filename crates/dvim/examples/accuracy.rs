@@ -1,3 +1,4 @@
+#![allow(clippy::print_stdout)]
 //! Errors of both estimators against the truth: `accuracy N SEEDS`.
 
 use dvim::adjusted::AdjustedOptions;
