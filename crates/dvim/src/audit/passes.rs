@@ -42,6 +42,9 @@ const BLOCK: usize = 4096;
 /// Members of groups kept from one walk to the next, at most: 12 bytes each.
 const KEPT: usize = 16_000_000;
 
+/// Members of all groups, K after K, and their squared distances.
+type Groups = (Vec<u32>, Vec<f64>);
+
 /// The groups of all estimated units of a run, ready to be walked through again and again.
 pub struct Walk<'a> {
     /// The cohort.
@@ -51,7 +54,7 @@ pub struct Walk<'a> {
     /// The units that groups are drawn from: control, treated.
     pub pools: [Pool; 2],
     /// Groups found by an earlier walk, by arm and side.
-    kept: [[OnceLock<(Vec<u32>, Vec<f64>)>; 2]; 2],
+    kept: [[OnceLock<Groups>; 2]; 2],
 }
 
 impl<'a> Walk<'a> {
