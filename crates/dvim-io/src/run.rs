@@ -137,6 +137,7 @@ pub struct Origin<'a> {
 
 /// Writes a run; the directory appears when all is written. With `force` an existing run, and
 /// nothing but a run, is replaced.
+#[allow(clippy::too_many_arguments, reason = "where, and the parts that a run is made of")]
 pub fn write_run(
     target: &Path,
     force: bool,

@@ -6,6 +6,8 @@
 //! DVIM_COVERAGE_N=20000 DVIM_COVERAGE_REPS=40 …     at another size
 //! ```
 
+#![allow(clippy::print_stdout, reason = "the tables are for a person")]
+
 use dvim::analysis::{self, Options, Unwatched};
 use dvim::audit::average::average_effects;
 use dvim::metric::Scale;

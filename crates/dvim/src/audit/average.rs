@@ -450,7 +450,7 @@ impl Expected {
 /// The means of one population; `None` where nobody is defined.
 fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 2], p: usize) -> Option<Means> {
     // Value and variance in each arm.
-    let values = |q: usize| -> Option<[(f64, f64); 2]> {
+    let values = |q: usize| -> Option<Pair> {
         let e = &analysis.effects[q];
         match side {
             Side::Cure => Some(Arm::BOTH.map(|z| {
@@ -466,12 +466,12 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
             }
         }
     };
-    let there: Vec<(usize, [(f64, f64); 2])> = members.iter().filter_map(|&q| Some((q, values(q)?))).collect();
+    let there: Vec<(usize, Pair)> = members.iter().filter_map(|&q| Some((q, values(q)?))).collect();
     let n = there.len();
     if n == 0 {
         return None;
     }
-    let over = |f: &dyn Fn(usize, &[(f64, f64); 2]) -> f64| there.iter().map(|(q, v)| f(*q, v)).sum::<f64>() / n as f64;
+    let over = |f: &dyn Fn(usize, &Pair) -> f64| there.iter().map(|(q, v)| f(*q, v)).sum::<f64>() / n as f64;
     let mean = [0, 1].map(|z| over(&|_, v| v[z].0));
     let free = n as f64 / (n as f64 - 1.0).max(1.0);
     let moment = |a: usize, b: usize| free * over(&|_, v| (v[a].0 - mean[a]) * (v[b].0 - mean[b]));
@@ -489,6 +489,11 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
     })
 }
 
+/// An estimate with its standard error, the ends of its interval and the bias in it.
+type Found = (f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
+/// A value and its variance in each arm.
+type Pair = [(f64, f64); 2];
+
 fn describe(
     out: &mut Vec<AverageEffect>,
     side: Side,
@@ -499,7 +504,7 @@ fn describe(
     confidence: f64,
 ) {
     let z = two_sided(confidence);
-    let mut add = |estimand: &'static str, found: Option<(f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>)>| {
+    let mut add = |estimand: &'static str, found: Option<Found>| {
         let n = means.map_or(0, |m| m.n);
         let sd =
             means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());

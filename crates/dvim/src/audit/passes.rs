@@ -69,6 +69,9 @@ impl Search<'_> {
     }
 }
 
+/// Members of all groups, K after K, and their squared distances.
+type Groups = (Vec<u32>, Vec<f64>);
+
 /// The groups of all estimated units of a run of the paper's estimator, ready to be walked through again and again.
 pub struct Walk<'a> {
     /// The cohort.
@@ -80,7 +83,7 @@ pub struct Walk<'a> {
     /// What the run asked of its groups.
     rules: Option<Rules>,
     /// Groups found by an earlier walk, by arm and side.
-    kept: [[OnceLock<(Vec<u32>, Vec<f64>)>; 2]; 2],
+    kept: [[OnceLock<Groups>; 2]; 2],
 }
 
 impl<'a> Walk<'a> {

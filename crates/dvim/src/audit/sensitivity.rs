@@ -26,7 +26,7 @@ pub struct AtHorizon {
 /// Points of the horizon curve.
 const GRID: usize = 20;
 /// Units that the horizon curve is averaged over, at most: every m-th by id.
-const MOST_UNITS: usize = 20_000;
+const MOST_UNITS: usize = 3_000;
 
 /// The effects as curves over the horizon, at twenty horizons up to H, from the same groups. Groups are matched by models
 /// fitted with H; only what is read off their curves changes. Standard errors as in [`super::average`].
@@ -43,7 +43,7 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
     }
     let found = walk.each(|arm, side| {
         let pool = &walk.pools[arm.index()];
-        let mut out = Found { values: vec![Vec::with_capacity(n); GRID], used: vec![vec![0.0; pool.len()]; GRID] };
+        let mut out = Found { values: vec![Vec::new(); GRID], used: vec![vec![0.0; pool.len()]; GRID] };
         let mut influence = Influence::default();
         let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
         walk.groups(arm, side, |q, members, _| {
@@ -296,9 +296,9 @@ impl Choice {
 }
 
 /// Units on which group sizes are compared, at most.
-const MOST_COMPARED: usize = 4000;
+const MOST_COMPARED: usize = 1000;
 
-/// The effects with half, once, twice and four times the group size, all on the same units (at most 4,000, every m-th by id).
+/// The effects with half, once, twice and four times the group size, all on the same units (at most 1,000, every m-th by id).
 /// Empty under constraints: larger groups would serve other units, so that it is not K alone that changes.
 pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
     if walk.is_constrained() {
