@@ -20,7 +20,7 @@ use dvim::error::Problem;
 use dvim::table::Ids;
 use dvim_report::record::{
     CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
-    SUMMARY_SCHEMA, Summary,
+    SUMMARY_SCHEMA, Source, Summary,
 };
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
@@ -170,7 +170,8 @@ pub fn write_files(
         directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
     );
     files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, analysis))?);
-    let summary = Summary::of(cohort, analysis, audit, origin.input, origin.roles, origin.flow, origin.warnings, files);
+    let source = Source { input: origin.input, roles: origin.roles, flow: origin.flow, warnings: origin.warnings };
+    let summary = Summary::of(cohort, analysis, audit, source, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")

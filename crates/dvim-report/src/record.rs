@@ -544,18 +544,28 @@ pub struct Summary {
     pub files: BTreeMap<String, String>,
 }
 
+/// Where a cohort came from.
+pub struct Source<'a> {
+    /// The file.
+    pub input: InputRecord,
+    /// Its columns' parts.
+    pub roles: RolesRecord,
+    /// Rows that were left out.
+    pub flow: &'a Flow,
+    /// What is worth knowing of it.
+    pub warnings: &'a [Problem],
+}
+
 impl Summary {
     /// The summary of a run.
     pub fn of(
         cohort: &Cohort,
         analysis: &Analysis,
         audit: &Audit,
-        input: InputRecord,
-        roles: RolesRecord,
-        flow: &Flow,
-        warnings: &[Problem],
+        source: Source<'_>,
         files: BTreeMap<String, String>,
     ) -> Summary {
+        let Source { input, roles, flow, warnings } = source;
         let n = analysis.effects.len() + analysis.unserved.len();
         let flag = |n_units: usize, meaning: String| FlagRecord {
             n_units,

@@ -42,7 +42,10 @@ fn an_interrupted_run_goes_on_and_threads_do_not_matter() {
 }
 
 /// The columns of a committed table: method, scenario, reps, cure mean and SD, time mean and SD.
-fn committed(text: &str) -> Vec<(Method, Scenario, f64, [f64; 2], [f64; 2])> {
+/// Method, scenario, data sets, mean errors and their standard deviations (cure, time).
+type Cell = (Method, Scenario, f64, [f64; 2], [f64; 2]);
+
+fn committed(text: &str) -> Vec<Cell> {
     text.lines()
         .skip(1)
         .map(|line| {
