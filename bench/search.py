@@ -248,6 +248,8 @@ def main():
     # Before the libraries load: they read these once.
     for variable in ["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"]:
         os.environ[variable] = str(args.threads)
+    # Waiting OpenMP threads spin by default: on a loaded machine that doubles the time of FAISS.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     if args.peer:
         peer(*args.peer, args.threads)
         return
