@@ -44,7 +44,9 @@ fn curve(units: &[(f64, bool)]) -> SurvivalCurve {
 /// R survival 3.5-3, `survfit(Surv(time, status) ~ x, leukemia)`: oracles.json, km_greenwood_aml.
 #[test]
 fn greenwood_is_that_of_survfit() {
-    let expected: [(&[(f64, u8)], &[f64], &[f64]); 2] = [
+    /// Units, times, standard errors.
+    type Case<'a> = (&'a [(f64, u8)], &'a [f64], &'a [f64]);
+    let expected: [Case; 2] = [
         (
             &MAINTAINED,
             &[9.0, 13.0, 18.0, 23.0, 31.0, 34.0, 48.0],
