@@ -13,7 +13,7 @@
 //! 5. *K and w* by a cross-validated, censoring-weighted loss of the corrected curve in its own arm,
 //!    for each estimand and fold, from units of the other folds.
 //!
-//! Derivations and evidence: docs/methods.md section 11 and docs/accuracy.md.
+//! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool};
