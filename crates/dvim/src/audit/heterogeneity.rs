@@ -12,8 +12,8 @@
 //!
 //! The tests ask whether effects vary *as the models predicted*. Where they say no, effects may still vary otherwise.
 //! Matching smooths e towards the mean, so a slope below 1 is expected of large groups. A test that the fifths are equal (χ², four
-//! degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of 2,000 at 5 %, because
-//! matching bias differs between fifths. Of 600 such cohorts AUTOC rejects 6.3 %, the slope 7.2 %.
+//! degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of 2,000 at 5 % (matching bias
+//! that differs between fifths may be why). Of 600 such cohorts AUTOC rejects 6.3 %, the slope 7.2 %.
 
 use super::passes::{Side, Walk, unbiased};
 use crate::analysis::Analysis;
