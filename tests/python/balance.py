@@ -45,4 +45,4 @@ def largest_difference(cohort, uses, audit):
 if __name__ == "__main__":
     worst = largest_difference(*sys.argv[1:4])
     print(f"largest difference {worst:.1e}")
-    sys.exit(worst > 1e-9)
+    sys.exit(int(worst > 1e-9))
