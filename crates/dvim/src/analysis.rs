@@ -411,7 +411,7 @@ const CONSTRAINED_BLOCK: usize = 2_048;
 
 /// Bytes that a run needs at its peak, the table that it is read from included: columns of the
 /// table and the cohort's rows while both exist, then the cohort, the packed arms under both
-/// metrics and the effects. An upper estimate, checked against measurements in docs/benchmarks.md.
+/// metrics and the effects. The audit may keep up to 0.8 GB of groups besides, which is not counted.
 pub fn memory_needed(n_units: usize, n_covariates: usize, train_fraction: f64) -> u64 {
     let (n, p) = (n_units as f64, n_covariates as f64);
     let estimated = n * (1.0 - train_fraction);
