@@ -5,11 +5,12 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::cure::{self, CureModel};
 use crate::design;
-use crate::effect::{ArmEstimate, Corrected, Effect, Flag, Matcher, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
+use std::sync::OnceLock;
 
 /// How effects are estimated from match groups.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -340,48 +341,116 @@ impl Fit {
         self.match_groups_of(cohort, cohort.covariates(unit), Some(unit as u32))
     }
 
-    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort.
+    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort. Who asks for
+    /// many units asks a [`Search`].
     pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
-        let rules = Rules::new(&self.options.constraints, cohort).ok().filter(|_| !self.options.constraints.is_empty());
-        let groups = |part: usize| {
-            Arm::BOTH.map(|arm| {
-                let pool = self.pool(cohort, arm);
-                let fold = self.cross_fit.as_ref().zip(own).map(|(c, i)| &c.folds[c.fold_of[i as usize] as usize]);
-                let metric = match fold {
-                    Some(fold) => &fold.metrics[part][arm.index()],
-                    None => [&self.metrics.cure, &self.metrics.time][part],
-                };
-                let placed = metric.place(x);
-                let (members, squared) = match (fold, &rules) {
-                    (Some(fold), _) => {
-                        // The adjusted estimator keeps a unit out of its own group.
-                        let k = fold.choices[part].group_size;
-                        let (members, squared) =
-                            Matcher::new(&pool, cohort, metric).group(&placed, (k + 1).min(pool.len()));
-                        let kept = members.into_iter().zip(squared);
-                        kept.filter(|(m, _)| Some(pool.units[*m as usize]) != own).take(k).unzip()
-                    }
-                    (None, None) => Matcher::new(&pool, cohort, metric).group(&placed, self.options.group_size),
-                    (None, Some(rules)) => {
-                        let matcher = ConstrainedMatcher::new(&pool, cohort, metric, rules);
-                        let queries = Queries { covariates: x, own: &[own] };
-                        let of_size = |k| matcher.groups(&queries, &placed, k).swap_remove(0);
-                        of_size(self.options.group_size).or_else(of_size).unwrap_or_default()
-                    }
-                };
-                let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
-                let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-                let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-                MatchGroup {
-                    shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
-                    weights: metric.weights.clone(),
-                    distance: squared.iter().map(|d: &f64| d.sqrt()).collect(),
-                    curve: SurvivalCurve::new(&time, &event),
-                    units,
-                }
-            })
+        Ground::new(self, cohort).search().groups(x, own, None)
+    }
+}
+
+/// What groups are drawn from, and by which rules.
+pub struct Ground<'a> {
+    fit: &'a Fit,
+    cohort: &'a Cohort,
+    pools: [Pool; 2],
+    rules: Option<Rules>,
+}
+
+impl<'a> Ground<'a> {
+    /// That of a fit.
+    pub fn new(fit: &'a Fit, cohort: &'a Cohort) -> Ground<'a> {
+        let constraints = &fit.options.constraints;
+        Ground {
+            fit,
+            cohort,
+            pools: Arm::BOTH.map(|z| fit.pool(cohort, z)),
+            // Constraints that do not fit the cohort were refused before anything was learned.
+            rules: Rules::new(constraints, cohort).ok().filter(|_| !constraints.is_empty()),
+        }
+    }
+
+    /// A search over it, in which nothing is built yet.
+    pub fn search(&self) -> Search<'_> {
+        let places = 1 + self.fit.cross_fit.as_ref().map_or(0, |c| c.folds.len());
+        Search { ground: self, matchers: (0..places).map(|_| Default::default()).collect() }
+    }
+}
+
+/// An arm under a metric, as the fit searches it.
+enum Searched<'a> {
+    Freely(Matcher<'a>),
+    UnderRules(ConstrainedMatcher<'a>),
+}
+
+/// Finds the groups of one unit after the other, at any group size. An arm is packed under a metric when a unit first
+/// asks for it, and kept.
+pub struct Search<'a> {
+    ground: &'a Ground<'a>,
+    /// By fold, part (cure, time) and arm; the last place holds the metrics of the fit as a whole.
+    matchers: Vec<[[OnceLock<Searched<'a>>; 2]; 2]>,
+}
+
+impl Search<'_> {
+    /// The largest group that every unit can be given, where constraints do not forbid it.
+    pub fn largest_group(&self) -> usize {
+        let smaller = self.ground.pools.iter().map(Pool::len).min().unwrap_or(0);
+        // A unit is in none of its groups where it is kept out of them.
+        let kept_out = self.ground.fit.cross_fit.is_some() || self.ground.fit.options.constraints.exclude_self;
+        smaller.saturating_sub(usize::from(kept_out))
+    }
+
+    /// The match groups of a unit with these covariates, of the fit's own size or of another; `own` is its position
+    /// where it is in the cohort. Under constraints a group may be smaller, down to empty: see [`UnitGroups::unserved`].
+    pub fn groups(&self, x: &[f64], own: Option<u32>, size: Option<usize>) -> UnitGroups {
+        UnitGroups {
+            cure: Arm::BOTH.map(|arm| self.group(x, own, size, 0, arm)),
+            time: Arm::BOTH.map(|arm| self.group(x, own, size, 1, arm)),
+        }
+    }
+
+    fn group(&self, x: &[f64], own: Option<u32>, size: Option<usize>, part: usize, arm: Arm) -> MatchGroup {
+        let Ground { fit, cohort, pools, rules } = self.ground;
+        let pool = &pools[arm.index()];
+        let number = fit.cross_fit.as_ref().zip(own).map(|(c, i)| c.fold_of[i as usize] as usize);
+        let fold = fit.cross_fit.as_ref().zip(number).map(|(c, f)| &c.folds[f]);
+        let metric = match fold {
+            Some(fold) => &fold.metrics[part][arm.index()],
+            None => [&fit.metrics.cure, &fit.metrics.time][part],
         };
-        UnitGroups { cure: groups(0), time: groups(1) }
+        let k = size.unwrap_or(match fold {
+            Some(fold) => fold.choices[part].group_size,
+            None => fit.options.group_size,
+        });
+        let placed = metric.place(x);
+        let place = &self.matchers[number.unwrap_or(self.matchers.len() - 1)][part][arm.index()];
+        let searched = place.get_or_init(|| match rules {
+            None => Searched::Freely(Matcher::new(pool, cohort, metric)),
+            Some(rules) => Searched::UnderRules(ConstrainedMatcher::new(pool, cohort, metric, rules)),
+        });
+        let (members, squared): (Vec<u32>, Vec<f64>) = match searched {
+            Searched::Freely(matcher) if fold.is_some() => {
+                // The adjusted estimator keeps a unit out of its own group.
+                let (members, squared) = matcher.group(&placed, (k + 1).min(pool.len()));
+                let kept = members.into_iter().zip(squared);
+                kept.filter(|(m, _)| Some(pool.units[*m as usize]) != own).take(k).unzip()
+            }
+            Searched::Freely(matcher) => matcher.group(&placed, k.min(pool.len())),
+            Searched::UnderRules(matcher) => {
+                let queries = Queries { covariates: x, own: &[own] };
+                let of_size = |k| matcher.groups(&queries, &placed, k).swap_remove(0);
+                of_size(k).or_else(of_size).unwrap_or_default()
+            }
+        };
+        let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
+        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
+        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
+        MatchGroup {
+            shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
+            weights: metric.weights.clone(),
+            distance: squared.iter().map(|d: &f64| d.sqrt()).collect(),
+            curve: SurvivalCurve::new(&time, &event),
+            units,
+        }
     }
 }
 
@@ -444,6 +513,23 @@ pub struct UnitGroups {
     pub cure: [MatchGroup; 2],
     /// Matched for time.
     pub time: [MatchGroup; 2],
+}
+
+impl UnitGroups {
+    /// Why a unit has no effect at group size `k`: constraints left fewer candidates in an arm.
+    pub fn unserved(&self, k: usize) -> Option<Unserved> {
+        let candidates = self.cure.each_ref().map(|g| g.units.len());
+        candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
+    }
+
+    /// What the groups give at a horizon, which is that of the cohort or an earlier one; `None` where a group is empty.
+    /// `corrected` is what the adjusted estimator made of them at the cohort's own horizon and its own group size.
+    pub fn effect(&self, horizon: f64, corrected: Option<Corrected>) -> Option<Effect> {
+        let of =
+            |g: &MatchGroup| Some(GroupEstimate { curve: g.curve.summary(horizon), diameter: *g.distance.last()? });
+        let arm = |z: usize| Some(ArmEstimate { cure: of(&self.cure[z])?, time: of(&self.time[z])? });
+        Some(Effect { arms: [arm(0)?, arm(1)?], corrected })
+    }
 }
 
 /// An average over estimation units.

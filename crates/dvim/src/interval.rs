@@ -11,7 +11,7 @@
 //! What no such interval holds: that the members of a group differ from the unit it stands for (bias).
 
 use crate::numeric::normal_quantile;
-use crate::survival::{Summary, SurvivalCurve};
+use crate::survival::{Step, Summary, SurvivalCurve};
 
 /// A standard error and an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,13 +56,11 @@ fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// The p-quantile of a curve (`None` where the curve stays above 1 − p) with an interval: the times at which the
-/// lower and the upper limit of Ŝ first reach 1 − p [Brookmeyer & Crowley 1982]; an end that is not reached is `None`.
-pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>, [Option<f64>; 2]) {
+/// Wilson's interval of Ŝ at each event time of a curve: what [`share`] gives at a horizon just after it.
+pub fn band(curve: &SurvivalCurve, confidence: f64) -> Vec<(Step, [f64; 2])> {
     let z = two_sided(confidence);
-    let most = (1.0 - p) * (1.0 + 1e-12);
-    let (mut ends, mut greenwood, mut n_events) = ([None; 2], 0.0, 0);
-    for s in curve.steps().iter().filter(|s| s.n_events > 0) {
+    let (mut greenwood, mut n_events) = (0.0, 0);
+    let limits = |s: &Step| {
         n_events += s.n_events;
         let left = (s.n_at_risk - s.n_events) as f64;
         let size = if left > 0.0 {
@@ -72,13 +70,18 @@ pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>,
             n_events as f64
         };
         let (low, high) = wilson(s.survival, size, z);
-        for (end, limit) in ends.iter_mut().zip([low, high]) {
-            if end.is_none() && limit <= most {
-                *end = Some(s.time);
-            }
-        }
-    }
-    (curve.quantile(p), ends)
+        (*s, [low, high])
+    };
+    curve.steps().iter().filter(|s| s.n_events > 0).map(limits).collect()
+}
+
+/// The p-quantile of a curve (`None` where the curve stays above 1 − p) with an interval: the times at which the
+/// lower and the upper limit of Ŝ first reach 1 − p [Brookmeyer & Crowley 1982]; an end that is not reached is `None`.
+pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>, [Option<f64>; 2]) {
+    let most = (1.0 - p) * (1.0 + 1e-12);
+    let band = band(curve, confidence);
+    let reached = |end: usize| band.iter().find(|(_, limits)| limits[end] <= most).map(|(s, _)| s.time);
+    (curve.quantile(p), [reached(0), reached(1)])
 }
 
 /// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H − m))`.

@@ -4,6 +4,7 @@ use super::{open_run, use_threads};
 use crate::args::PredictArgs;
 use crate::progress::Progress;
 use crate::{Failure, say};
+use dvim::analysis::Ground;
 use dvim::cohort::Arm;
 use dvim::constraint::Unserved;
 use dvim::error::Error;
@@ -72,7 +73,9 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     write_effect_table(&mut bytes, &rows, args.format.format())?;
     if let Some(file) = &args.groups {
         let p = cohort.n_covariates();
-        let groups = |i: usize| (ids.text(i), fit.match_groups_of(cohort, &x[i * p..(i + 1) * p], None));
+        let ground = Ground::new(fit, cohort);
+        let search = ground.search();
+        let groups = |i: usize| (ids.text(i), search.groups(&x[i * p..(i + 1) * p], None, None));
         write_file(file, args.force, |mut out| write_members(&mut out, cohort, (0..n).map(groups)))?;
     }
     match &args.output {
