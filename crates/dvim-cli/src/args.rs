@@ -27,6 +27,7 @@ const EXAMPLE: &str = "Example, from a table of patients to the two match groups
   dvim fit   cohort.csv --time time --event event --treatment treatment --horizon 800 -o run
   dvim match run 17
   dvim audit run
+  dvim report run -o report.html
 
 Or just: dvim demo
 
@@ -56,6 +57,8 @@ pub enum Command {
     Match(MatchArgs),
     /// Say whether a run can be relied on: intervals, follow-up, balance, sensitivity
     Audit(AuditArgs),
+    /// Write the report of a run: one page for a browser or a printer
+    Report(ReportArgs),
     /// Estimate both effects for patients who were not in the cohort
     Predict(PredictArgs),
     /// Repeat a run from its summary and say whether the result is the same
@@ -458,7 +461,12 @@ pub struct FitArgs {
     /// Format of the effects
     #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
     pub format: FormatArg,
-    /// Replace a run that exists
+    /// Also write the report of the run: one page for a browser or a printer
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub page: PageArgs,
+    /// Replace a run, or a report, that exists
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
@@ -515,6 +523,37 @@ pub struct MatchArgs {
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
+}
+
+/// What a page is to say of itself.
+#[derive(Args)]
+pub struct PageArgs {
+    /// Title of the report
+    #[arg(long, value_name = "WORDS")]
+    pub title: Option<String>,
+    /// The unit of time in words, such as days [default: days where times come from dates, else not named]
+    #[arg(long, value_name = "WORD")]
+    pub time_unit: Option<String>,
+}
+
+/// `dvim report`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim report run -o report.html
+
+One file that loads nothing: open it by double-click, print it to PDF from the browser.")]
+pub struct ReportArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// Where to write
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub page: PageArgs,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
 }
 
 /// `dvim predict`.

@@ -83,6 +83,7 @@ fn main() -> ExitCode {
         Command::Fit(args) => commands::fit::run(&args),
         Command::Match(args) => commands::match_groups::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
+        Command::Report(args) => commands::report::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Rerun(args) => commands::rerun::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

@@ -51,12 +51,24 @@ fn temporary(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// Writes a file whole: the closure writes under a temporary name, which is renamed at the end.
-/// An existing file is replaced only with `force`.
-pub fn write_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+/// Says at once that a file may not be written: it exists, or its folder does not.
+pub fn may_write(path: &Path, force: bool) -> io::Result<()> {
     if !force && path.exists() {
         return Err(exists(path));
     }
+    match path.parent().filter(|p| !p.as_os_str().is_empty() && !p.is_dir()) {
+        Some(folder) => Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("`{}` is not a folder that exists; make it first", folder.display()),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Writes a file whole: the closure writes under a temporary name, which is renamed at the end.
+/// An existing file is replaced only with `force`.
+pub fn write_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    may_write(path, force)?;
     let partial = temporary(path)?;
     let result = (|| {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial)?);

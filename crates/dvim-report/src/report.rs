@@ -13,8 +13,21 @@ use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Effect;
 use dvim::survival::SurvivalCurve;
 
-/// The page of a run. `about` stands under the title: where the data come from.
-pub fn run_page(title: &str, about: &str, cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
+/// What a page says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// Its title.
+    pub title: Option<String>,
+    /// Where the data come from; stands under the title.
+    pub about: Option<String>,
+    /// The unit of time in words.
+    pub time_unit: Option<String>,
+}
+
+/// The page of a run.
+pub fn run_page(words: &Page, cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
+    let title = words.title.as_deref().unwrap_or("Does treatment change whether, and when?");
+    let about = words.about.as_deref().unwrap_or("");
     let mut body = heading(1, title);
     if dvim::simulate::is_synthetic(cohort) {
         body += &paragraph(crate::comparison::SYNTHETIC_NOTE);

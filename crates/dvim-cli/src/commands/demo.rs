@@ -11,7 +11,8 @@ use dvim::simulate::{Scenario, simulate};
 use dvim_io::atomic::Directory;
 use dvim_io::run::{EffectsFormat, Origin, write_files};
 use dvim_report::record::{InputRecord, RolesRecord};
-use dvim_report::{report, tables, text};
+use dvim_report::report::{Page, run_page};
+use dvim_report::{tables, text};
 use std::fmt::Write;
 
 const SCENARIO: Scenario = Scenario::BothOverlap;
@@ -44,7 +45,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
         args.seed,
         text::short(cohort.horizon())
     );
-    let page = report::run_page("Does treatment change whether, and when?", &about, cohort, &found, &summary);
+    let page = Page { about: Some(about.clone()), ..Page::default() };
+    let page = run_page(&page, cohort, &found, &summary);
     directory.write("report.html", |out| std::io::Write::write_all(out, page.as_bytes()))?;
     directory.publish()?;
 

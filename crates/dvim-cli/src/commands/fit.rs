@@ -1,5 +1,6 @@
 //! `dvim fit`: both effects of each patient.
 
+use super::report::write_page;
 use super::{file_name, read_cohort_table, use_threads};
 use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
@@ -9,6 +10,7 @@ use dvim::audit::Audit;
 use dvim::audit::average::By;
 use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::error::Problem;
+use dvim_io::atomic::may_write;
 use dvim_io::memory::{available, forecast_shape};
 use dvim_io::read::ReadTable;
 use dvim_io::run::{EffectsFormat, Origin, begin_run, write_run};
@@ -67,6 +69,10 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
+    // A report may go into the run itself, which does not exist yet.
+    if let Some(file) = args.report.as_ref().filter(|f| f.parent() != Some(&args.output)) {
+        may_write(file, args.force)?;
+    }
     let roles = args.roles.roles();
     if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
         return Err(Failure::Input(
@@ -78,6 +84,9 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &args.by.by(), &progress)?;
     let origin = done.origin(args.format.format());
     let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
+    if let Some(file) = &args.report {
+        write_page(file, args.force, &args.page, &done.cohort, &done.found, &summary)?;
+    }
     for w in &done.warnings {
         say(&w.to_string());
     }

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod fit;
 pub mod match_groups;
 pub mod predict;
+pub mod report;
 pub mod rerun;
 pub mod simulate;
 pub mod study;
