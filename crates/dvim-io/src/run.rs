@@ -15,7 +15,7 @@ use crate::atomic::{Directory, Hashing, hex};
 use dvim::analysis::{Analysis, Fit};
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
-use dvim::effect::Corrected;
+use dvim::effect::{Corrected, Spread};
 use dvim::error::Problem;
 use dvim::table::Ids;
 use dvim_report::record::{
@@ -72,6 +72,9 @@ struct Header {
     metrics: MetricsRecord,
     /// What the adjusted estimator learned; then the fold of each unit and its corrected values follow the covariates.
     cross_fit: Option<CrossFitRecord>,
+    /// Numbers of each unit's corrected values; 0 in files from before they had variances.
+    #[serde(default)]
+    corrected: usize,
 }
 
 /// The format of the effects of a run.
@@ -237,6 +240,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
         metrics: (&fit.metrics).into(),
         cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
+        corrected: CORRECTED,
     };
     let mut out = Hashing::new(out);
     out.write_all(MAGIC)?;
@@ -264,14 +268,32 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
     if let Some(cross_fit) = &fit.cross_fit {
         out.write_all(&cross_fit.fold_of)?;
         let corrected = analysis.effects.iter().filter_map(|e| e.corrected);
-        let values: Vec<f64> = corrected.flat_map(|c| [c.cure_probability, c.mean_event_time].concat()).collect();
-        write_array(&mut out, &values, |x| x.to_le_bytes())?;
+        write_array(&mut out, &corrected.flat_map(numbers).collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
     }
     for model in &fit.models {
         write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
     let (out, digest) = out.finish();
     out.write_all(&digest)
+}
+
+/// Numbers of a unit's corrected values.
+const CORRECTED: usize = 10;
+
+fn numbers(c: Corrected) -> [f64; CORRECTED] {
+    let ([s0, s1], [m0, m1]) = (c.cure_probability, c.mean_event_time);
+    let [Spread { variance: [a, b], covariance: ab }, Spread { variance: [d, e], covariance: de }] =
+        [c.cure_spread, c.time_spread];
+    [s0, s1, m0, m1, a, b, ab, d, e, de]
+}
+
+fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de]: [f64; CORRECTED]) -> Corrected {
+    Corrected {
+        cure_probability: [s0, s1],
+        mean_event_time: [m0, m1],
+        cure_spread: Spread { variance: [a, b], covariance: ab },
+        time_spread: Spread { variance: [d, e], covariance: de },
+    }
 }
 
 /// Values converted at a time.
@@ -409,15 +431,13 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     let metrics = header.metrics.metrics();
     let (mut cross_fit, mut corrected) = (None, Vec::new());
     if let Some(record) = &header.cross_fit {
+        if header.corrected != CORRECTED {
+            return Err(format!("it is an adjusted run of dvim {}, which stored other numbers", header.version));
+        }
         let fold_of = rest.take(n)?.to_vec();
         cross_fit = Some(record.cross_fit(fold_of, &metrics.cure.scaling)?);
-        let values = rest.array(n.checked_mul(4).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        corrected = values
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|&[s0, s1, m0, m1]| Corrected { cure_probability: [s0, s1], mean_event_time: [m0, m1] })
-            .collect();
+        let values = rest.array(n.checked_mul(CORRECTED).ok_or("its size is absurd")?, f64::from_le_bytes)?;
+        corrected = values.as_chunks::<CORRECTED>().0.iter().map(|v| corrected_of(*v)).collect();
     }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });

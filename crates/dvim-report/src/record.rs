@@ -23,7 +23,7 @@ pub const SUMMARY_SCHEMA: &str = "dvim.summary/1";
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Two values, one for each arm.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ByArm<T> {
     /// Treated.
     pub treated: T,
@@ -950,6 +950,29 @@ pub struct CrossFitRecord {
     pub folds: Vec<FoldRecord>,
     /// The path of K and w.
     pub path: Vec<PathRecord>,
+    /// What the groups' offsets from the model vary beyond their noise, on the scale of the correction.
+    #[serde(default)]
+    pub leftover_variance: LeftoverRecord,
+}
+
+/// Variance of the logit of cure and of the log mean event time that neither model nor noise explains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftoverRecord {
+    /// Of the logit of cure.
+    pub cure: ByArm<f64>,
+    /// Of the log mean event time.
+    pub time: ByArm<f64>,
+}
+
+impl LeftoverRecord {
+    fn of(leftover: &[[f64; 2]; 2]) -> LeftoverRecord {
+        let pair = |part: usize| ByArm::map(|z| leftover[part][z.index()]);
+        LeftoverRecord { cure: pair(0), time: pair(1) }
+    }
+
+    fn leftover(&self) -> [[f64; 2]; 2] {
+        [&self.cure, &self.time].map(|v| [v.control, v.treated])
+    }
 }
 
 impl From<&CrossFit> for CrossFitRecord {
@@ -977,6 +1000,7 @@ impl From<&CrossFit> for CrossFitRecord {
                     se: p.se,
                 })
                 .collect(),
+            leftover_variance: LeftoverRecord::of(&c.leftover),
         }
     }
 }
@@ -1012,6 +1036,7 @@ impl CrossFitRecord {
                     se: p.se,
                 })
                 .collect(),
+            leftover: self.leftover_variance.leftover(),
         })
     }
 }
@@ -1177,6 +1202,21 @@ pub struct GroupRecord {
     curve: Vec<StepRecord>,
 }
 
+/// A standard error and an interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntervalRecord {
+    se: Option<f64>,
+    low: f64,
+    high: f64,
+    confidence: f64,
+}
+
+impl IntervalRecord {
+    fn of(i: dvim::interval::Interval, confidence: f64) -> IntervalRecord {
+        IntervalRecord { se: i.se, low: i.low, high: i.high, confidence }
+    }
+}
+
 /// What `match --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatchRecord {
@@ -1189,10 +1229,12 @@ pub struct MatchRecord {
     time: f64,
     event: bool,
     horizon: f64,
-    cure_effect: f64,
+    cure_effect: Option<f64>,
     time_effect: Option<f64>,
+    cure_effect_interval: Option<IntervalRecord>,
+    time_effect_interval: Option<IntervalRecord>,
     /// What the groups alone give.
-    cure_effect_matched: f64,
+    cure_effect_matched: Option<f64>,
     time_effect_matched: Option<f64>,
     covariates: BTreeMap<String, ValueRecord>,
     /// Groups matched for cure.
@@ -1252,9 +1294,9 @@ impl MatchRecord {
         };
         let cure = ByArm::map(|z| group(&groups.cure[z.index()]));
         let time_groups = ByArm::map(|z| group(&groups.time[z.index()]));
-        let cure_matched = cure.treated.cure_probability - cure.control.cure_probability;
-        let time_matched =
-            time_groups.treated.mean_event_time.zip(time_groups.control.mean_event_time).map(|(t, c)| t - c);
+        let effect = groups.effect(horizon, corrected.copied());
+        let confidence = fit.options.confidence;
+        let interval = |i| IntervalRecord::of(i, confidence);
         MatchRecord {
             schema: "dvim.match/1".into(),
             version: VERSION.into(),
@@ -1264,10 +1306,12 @@ impl MatchRecord {
             time: cohort.time(unit),
             event: cohort.event(unit),
             horizon,
-            cure_effect: corrected.map_or(cure_matched, |c| c.cure_probability[1] - c.cure_probability[0]),
-            cure_effect_matched: cure_matched,
-            time_effect: corrected.map(|c| c.mean_event_time[1] - c.mean_event_time[0]).or(time_matched),
-            time_effect_matched: time_matched,
+            cure_effect: effect.map(|e| e.cure()),
+            time_effect: effect.and_then(|e| e.time()),
+            cure_effect_interval: effect.map(|e| interval(e.cure_interval(confidence))),
+            time_effect_interval: effect.and_then(|e| e.time_interval(horizon, confidence)).map(interval),
+            cure_effect_matched: effect.map(|e| e.cure_matched()),
+            time_effect_matched: effect.and_then(|e| e.time_matched()),
             covariates: covariate_values(cohort, cohort.covariates(unit)),
             cure,
             time_groups,

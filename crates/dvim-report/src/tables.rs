@@ -219,10 +219,10 @@ impl<'a> EffectRow<'a> {
             }
             let (horizon, confidence) = (layout.horizon, layout.confidence);
             let intervals: [Option<Interval>; 6] = [
-                e.cure_interval(confidence),
+                Some(e.cure_interval(confidence)),
                 e.time_interval(horizon, confidence),
-                e.cure_probability_interval(Arm::Treated, confidence),
-                e.cure_probability_interval(Arm::Control, confidence),
+                Some(e.cure_probability_interval(Arm::Treated, confidence)),
+                Some(e.cure_probability_interval(Arm::Control, confidence)),
                 e.mean_event_time_interval(Arm::Treated, horizon, confidence),
                 e.mean_event_time_interval(Arm::Control, horizon, confidence),
             ];

@@ -6,6 +6,7 @@ use dvim::adjusted::CrossFit;
 use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::Corrected;
+use dvim::interval::Interval;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::schema::Covariate;
 use dvim::survival::Estimate;
@@ -418,36 +419,55 @@ pub fn match_groups(
         short(cohort.time(unit)),
         outcome(cohort, unit)
     );
-    if let Some(Corrected { cure_probability: [s0, s1], mean_event_time: [m0, m1] }) = corrected {
+    let (horizon, confidence) = (cohort.horizon(), fit.options.confidence);
+    let between = |i: Option<Interval>, scale: f64| {
+        i.map_or(String::new(), |i| format!(" ({} to {})", signed(scale * i.low), signed(scale * i.high)))
+    };
+    let (Some(effect), Some(of_groups)) = (groups.effect(horizon, corrected.copied()), groups.effect(horizon, None))
+    else {
+        out.push_str("A group is empty: nobody of an arm satisfies the constraints\n");
+        return out;
+    };
+    if corrected.is_some() {
+        let [c, t] = Arm::BOTH.map(|z| percent(effect.cure_probability(z)));
         let _ = writeln!(
             out,
-            "Adjusted: cure effect {} points ({} treated, {} control), time effect {} ({} treated, {} control)\nThe groups alone, before the correction for what still differs in them:",
-            signed(100.0 * (s1 - s0)),
-            percent(*s1),
-            percent(*s0),
-            signed(m1 - m0),
-            short(*m1),
-            short(*m0)
+            "Adjusted, with {} % intervals:\n  cure effect {} points{}: {t} event-free at {} if treated, {c} if not",
+            short(100.0 * confidence),
+            signed(100.0 * effect.cure()),
+            between(Some(effect.cure_interval(confidence)), 100.0),
+            short(horizon)
         );
+        if let [Some(c), Some(t)] = Arm::BOTH.map(|z| effect.mean_event_time(z)) {
+            let _ = writeln!(
+                out,
+                "  time effect {}{}: mean event time {} if treated, {} if not",
+                signed(t - c),
+                between(effect.time_interval(horizon, confidence), 1.0),
+                short(t),
+                short(c)
+            );
+        }
+        out.push_str("The groups alone, before the correction for what still differs in them:\n");
     }
-    let cure = groups.cure.each_ref().map(|g| g.curve.summary(cohort.horizon()));
-    let time = groups.time.each_ref().map(|g| g.curve.summary(cohort.horizon()));
-    let [c, t] = cure;
+    let shown = |i: Option<Interval>, scale: f64| if corrected.is_some() { String::new() } else { between(i, scale) };
+    let [c, t] = Arm::BOTH.map(|z| of_groups.cure_probability(z));
     let _ = writeln!(
         out,
-        "Cure effect {} points: {} of the treated group and {} of the control group are event-free at {}",
-        signed(100.0 * (t.survival - c.survival)),
-        percent(t.survival),
-        percent(c.survival),
-        short(cohort.horizon())
+        "Cure effect {} points{}: {} of the treated group and {} of the control group are event-free at {}",
+        signed(100.0 * (t - c)),
+        shown(Some(of_groups.cure_interval(confidence)), 100.0),
+        percent(t),
+        percent(c),
+        short(horizon)
     );
-    let [c, t] = time.map(|s| s.mean_event_time());
-    let _ = match (t, c) {
-        (Some(t), Some(c)) => {
+    let _ = match Arm::BOTH.map(|z| of_groups.mean_event_time(z)) {
+        [Some(c), Some(t)] => {
             writeln!(
                 out,
-                "Time effect {}: mean event time {} in the treated group, {} in the control group",
+                "Time effect {}{}: mean event time {} in the treated group, {} in the control group",
                 signed(t - c),
+                shown(of_groups.time_interval(horizon, confidence), 1.0),
                 short(t),
                 short(c)
             )

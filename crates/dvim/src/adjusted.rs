@@ -13,12 +13,15 @@
 //! 5. *K and w* by a cross-validated, censoring-weighted loss of the corrected curve in its own arm,
 //!    for each estimand and fold, from units of the other folds.
 //!
+//! 6. *Variance* on the same scales: the model's, by the delta method; plus w² that of the group's curve; plus (1 − w)² what the
+//!    offsets vary beyond the noise of the groups, which the correction leaves in.
+//!
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool, Spread};
 use crate::error::{Error, Problem, ProblemKind};
-use crate::joint::{self, Family, JointModel, JointOptions, Prediction, Terms, TwoArms};
+use crate::joint::{self, Family, JointModel, JointOptions, Part, Prediction, Terms, TwoArms};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
 use crate::split::hash_id;
@@ -54,6 +57,9 @@ pub struct AdjustedOptions {
     pub floor: f64,
     /// Smallest censoring survival that a loss is divided by.
     pub smallest_censoring_survival: f64,
+    /// For intervals: a slope is held at most n/this times more certain than its data alone make it, for cure and for time.
+    /// Weak effects that the prior did not find are there all the same; with more units fewer of them are missed.
+    pub units_for_certainty: [f64; 2],
 }
 
 impl Default for AdjustedOptions {
@@ -71,6 +77,7 @@ impl Default for AdjustedOptions {
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
+            units_for_certainty: [250.0, 500.0],
         }
     }
 }
@@ -153,6 +160,9 @@ pub struct CrossFit {
     pub families: Vec<(Family, f64)>,
     /// The path of K and w, over all folds together.
     pub path: Vec<PathPoint>,
+    /// What the offsets of the groups vary beyond their noise, on the scale of the correction: cure and time, each in control and
+    /// treated.
+    pub leftover: [[f64; 2]; 2],
 }
 
 /// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn.
@@ -301,6 +311,22 @@ struct Offset {
     group: GroupEstimate,
     /// `logit S̃_G − logit S̄_G` or `ln(m_G / m̄_G)`; 0 where the group has no event.
     offset: f64,
+    /// Variance of the offset that the group's curve brings.
+    variance: f64,
+}
+
+/// Variance of `logit S̃_G`, `1/(n′ S̃ (1 − S̃))` with n′ the group's effective size: `G/(1 − S)²` with Greenwood's sum G where that is
+/// defined.
+fn cure_variance(group: &GroupEstimate, smoothed: f64) -> f64 {
+    1.0 / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
+}
+
+/// Variance of `ln m_G`; below two events that of an exponential time.
+fn time_variance(group: &GroupEstimate) -> f64 {
+    match (group.curve.mean_event_time(), group.curve.mean_event_time_se()) {
+        (Some(m), Some(se)) if m > 0.0 => (se / m) * (se / m),
+        _ => 1.0,
+    }
 }
 
 fn logit(p: f64) -> f64 {
@@ -308,10 +334,9 @@ fn logit(p: f64) -> f64 {
 }
 
 /// S_G drawn by half a unit towards the model, so that 0 and 1 have a logit.
-fn cure_offset(survival: f64, mean_model: f64, k: usize) -> f64 {
+fn smoothed(survival: f64, mean_model: f64, k: usize) -> f64 {
     let k = k as f64;
-    let smoothed = ((k * survival + 0.5 * mean_model) / (k + 0.5)).clamp(1e-4, 1.0 - 1e-4);
-    logit(smoothed) - logit(mean_model.clamp(1e-4, 1.0 - 1e-4))
+    ((k * survival + 0.5 * mean_model) / (k + 0.5)).clamp(1e-4, 1.0 - 1e-4)
 }
 
 /// Groups of one arm under one metric of one fold.
@@ -364,13 +389,13 @@ impl<'a> GroupSearch<'a> {
                         curve: self.pool.summary(&scratch.members[..k], &mut scratch.ranks),
                         diameter: scratch.distances[k - 1].sqrt(),
                     };
-                    Offset { group, offset: self.offset(&group, &scratch.members[..k]) }
+                    self.offset(group, &scratch.members[..k])
                 })
                 .collect()
         })
     }
 
-    fn offset(&self, group: &GroupEstimate, members: &[u32]) -> f64 {
+    fn offset(&self, group: GroupEstimate, members: &[u32]) -> Offset {
         let (mut cured, mut uncured, mut time) = (0.0, 0.0, 0.0);
         for &m in members {
             let p = &self.model[m as usize];
@@ -378,11 +403,17 @@ impl<'a> GroupSearch<'a> {
             uncured += 1.0 - p.cure_probability;
             time += (1.0 - p.cure_probability) * p.mean_event_time;
         }
-        match (self.part, group.curve.mean_event_time()) {
-            (CURE, _) => cure_offset(group.curve.survival, cured / members.len() as f64, members.len()),
-            (_, Some(mean)) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
-            _ => 0.0,
+        if self.part == CURE {
+            let model = cured / members.len() as f64;
+            let share = smoothed(group.curve.survival, model, members.len());
+            let offset = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
+            return Offset { group, offset, variance: cure_variance(&group, share) };
         }
+        let offset = match group.curve.mean_event_time() {
+            Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
+            _ => 0.0,
+        };
+        Offset { group, offset, variance: time_variance(&group) }
     }
 }
 
@@ -473,6 +504,7 @@ pub fn estimate(
     let (choices, path) = choose(&setting, &models, &metrics, &predictions, &sizes, progress)?;
 
     let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
+    let mut leftover = [[0.0; 2]; 2];
     for fold in 0..models.len() {
         progress("matching", fold, options.folds)?;
         let units: Vec<u32> =
@@ -483,24 +515,52 @@ pub fn estimate(
                 search.offsets(cohort, &units, &[choices[fold][part].group_size])
             })
         });
+        for part in [CURE, TIME] {
+            for z in [0, 1] {
+                leftover[part][z] +=
+                    found[part][z].iter().map(|o| o[0].offset * o[0].offset - o[0].variance).sum::<f64>();
+            }
+        }
+        let rows: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
+        let of_model = [Part::Cure, Part::Time].map(|part| {
+            let kappa = cohort.n_units() as f64 / options.units_for_certainty[part.index()];
+            models[fold].certainty(Some(kappa)).spreads(part, &rows)
+        });
         for (q, &i) in units.iter().enumerate() {
             let p = &predictions[fold][i as usize];
             let [cure, time] = choices[fold];
+            let spread = |part: usize| {
+                let (model, covariance) = of_model[part][q];
+                let w = choices[fold][part].weight;
+                Spread { variance: [0, 1].map(|z| model[z] + w * w * found[part][z][q][0].variance), covariance }
+            };
             let corrected = Corrected {
                 cure_probability: [0, 1].map(|z| corrected_cure(&p[z], found[CURE][z][q][0].offset, cure.weight)),
                 mean_event_time: [0, 1]
                     .map(|z| corrected_time(&p[z], found[TIME][z][q][0].offset, time.weight, cohort.horizon())),
+                cure_spread: spread(CURE),
+                time_spread: spread(TIME),
             };
             let arms =
                 [0, 1].map(|z| ArmEstimate { cure: found[CURE][z][q][0].group, time: found[TIME][z][q][0].group });
             effects[i as usize] = Some(Effect { arms, corrected: Some(corrected) });
         }
     }
+    leftover.iter_mut().flatten().for_each(|sum| *sum = (*sum / cohort.n_units() as f64).max(0.0));
+    // What the correction leaves in: (1 − w)² of the leftover variance.
+    for (effect, &fold) in effects.iter_mut().zip(&setting.fold_of) {
+        if let Some(c) = effect.as_mut().and_then(|e| e.corrected.as_mut()) {
+            for (part, spread) in [&mut c.cure_spread, &mut c.time_spread].into_iter().enumerate() {
+                let left = 1.0 - choices[fold as usize][part].weight;
+                (0..2).for_each(|z| spread.variance[z] += left * left * leftover[part][z]);
+            }
+        }
+    }
     progress("matching", options.folds, options.folds)?;
     let folds =
         metrics.into_iter().zip(&choices).map(|(metrics, choices)| Fold { metrics, choices: *choices }).collect();
     let effects = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
-    Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path }, effects))
+    Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, leftover }, effects))
 }
 
 /// The effects of a run that was saved: its groups are found again, their correction was kept.

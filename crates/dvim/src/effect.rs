@@ -35,6 +35,56 @@ pub struct Corrected {
     pub cure_probability: [f64; 2],
     /// E[T | T < H] in each arm.
     pub mean_event_time: [f64; 2],
+    /// How sure `logit P(T ≥ H)` is.
+    pub cure_spread: Spread,
+    /// How sure `ln E[T | T < H]` is.
+    pub time_spread: Spread,
+}
+
+/// Variances of the values of both arms on an unbounded scale, control first, and their covariance: one model serves both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Control, treated.
+    pub variance: [f64; 2],
+    /// Between them.
+    pub covariance: f64,
+}
+
+impl Spread {
+    /// The correlation of the arms, in [−1, 1].
+    pub fn correlation(&self) -> f64 {
+        let [control, treated] = self.variance;
+        let rho = self.covariance / f64::sqrt(control * treated);
+        if rho.is_finite() { rho.clamp(-1.0, 1.0) } else { 0.0 }
+    }
+}
+
+impl Corrected {
+    /// The interval of an arm's P(T ≥ H).
+    pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Interval {
+        let s = self.cure_probability[arm.index()];
+        interval::bounded(s, s * (1.0 - s) * self.cure_spread.variance[arm.index()].sqrt(), 1.0, confidence)
+    }
+
+    /// The interval of an arm's E[T | T < H].
+    pub fn mean_event_time_interval(&self, arm: Arm, horizon: f64, confidence: f64) -> Interval {
+        let m = self.mean_event_time[arm.index()];
+        interval::bounded(m, m * self.time_spread.variance[arm.index()].sqrt(), horizon, confidence)
+    }
+
+    /// The interval of the cure effect.
+    pub fn cure_interval(&self, confidence: f64) -> Interval {
+        let [control, treated] = Arm::BOTH.map(|z| self.cure_probability_interval(z, confidence));
+        let [s0, s1] = self.cure_probability;
+        interval::difference(s1, &treated, s0, &control, self.cure_spread.correlation())
+    }
+
+    /// The interval of the time effect.
+    pub fn time_interval(&self, horizon: f64, confidence: f64) -> Interval {
+        let [control, treated] = Arm::BOTH.map(|z| self.mean_event_time_interval(z, horizon, confidence));
+        let [m0, m1] = self.mean_event_time;
+        interval::difference(m1, &treated, m0, &control, self.time_spread.correlation())
+    }
 }
 
 /// Both arms of one unit, control first.
@@ -145,30 +195,41 @@ impl Effect {
         Some(self.mean_event_time(Arm::Treated)? - self.mean_event_time(Arm::Control)?)
     }
 
-    /// The interval of an arm's Ŝ(H), from the variance of its Kaplan–Meier curve alone. Like all intervals here it is
-    /// `None` for a corrected value: the curve of the group says nothing of the variance of its correction.
-    pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Option<Interval> {
-        self.corrected.is_none().then(|| interval::share(&self.arm(arm).cure.curve, confidence))
+    /// The interval of an arm's P(T ≥ H): from the variance of its Kaplan–Meier curve alone, or, where it was corrected, of
+    /// model and group together.
+    pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Interval {
+        match &self.corrected {
+            Some(c) => c.cure_probability_interval(arm, confidence),
+            None => interval::share(&self.arm(arm).cure.curve, confidence),
+        }
     }
 
-    /// The interval of an arm's CMET; `None` below two events.
+    /// The interval of an arm's CMET; `None` below two events, unless it was corrected.
     pub fn mean_event_time_interval(&self, arm: Arm, horizon: f64, confidence: f64) -> Option<Interval> {
-        let curve = &self.arm(arm).time.curve;
-        if self.corrected.is_some() { None } else { interval::mean_event_time(curve, horizon, confidence) }
+        match &self.corrected {
+            Some(c) => Some(c.mean_event_time_interval(arm, horizon, confidence)),
+            None => interval::mean_event_time(&self.arm(arm).time.curve, horizon, confidence),
+        }
     }
 
-    /// The interval of π̂. The two groups share no unit, so their variances add.
-    pub fn cure_interval(&self, confidence: f64) -> Option<Interval> {
-        let of = |z| Some((self.cure_probability(z), self.cure_probability_interval(z, confidence)?));
-        let ((c, of_c), (t, of_t)) = (of(Arm::Control)?, of(Arm::Treated)?);
-        Some(interval::difference(t, &of_t, c, &of_c))
+    /// The interval of π̂. Two groups share no unit, so their variances add.
+    pub fn cure_interval(&self, confidence: f64) -> Interval {
+        if let Some(c) = &self.corrected {
+            return c.cure_interval(confidence);
+        }
+        let of = |z| (self.cure_probability(z), self.cure_probability_interval(z, confidence));
+        let ((c, of_c), (t, of_t)) = (of(Arm::Control), of(Arm::Treated));
+        interval::difference(t, &of_t, c, &of_c, 0.0)
     }
 
-    /// The interval of Δ̂; `None` where an arm has fewer than two events.
+    /// The interval of Δ̂; `None` where an arm has fewer than two events, unless it was corrected.
     pub fn time_interval(&self, horizon: f64, confidence: f64) -> Option<Interval> {
+        if let Some(c) = &self.corrected {
+            return Some(c.time_interval(horizon, confidence));
+        }
         let of = |z| Some((self.mean_event_time(z)?, self.mean_event_time_interval(z, horizon, confidence)?));
         let ((c, of_c), (t, of_t)) = (of(Arm::Control)?, of(Arm::Treated)?);
-        Some(interval::difference(t, &of_t, c, &of_c))
+        Some(interval::difference(t, &of_t, c, &of_c, 0.0))
     }
 
     /// Whether a flag applies.

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | Ŝ(H) | 0, 1 | Wilson (1927), with the effective size of the group [Rothman 1978] |
 //! | CMET | 0, H | Wald for `logit(m/H)`, taken back |
+//! | either, corrected by a model | the same | Wald for `logit S` and for `logit(m/H)`, taken back |
 //! | a difference of two arms | those of the arms | MOVER [Newcombe 1998; Zou & Donner 2008] |
 //!
 //! Wilson's interval agrees with the logit one to second order, and unlike it is defined for a group without any
@@ -87,23 +88,35 @@ pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>,
 /// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H − m))`.
 /// `None` below two events.
 pub fn mean_event_time(curve: &Summary, horizon: f64, confidence: f64) -> Option<Interval> {
-    let (m, se) = (curve.mean_event_time()?, curve.mean_event_time_se()?);
-    let reach = two_sided(confidence) * se * horizon / (m * (horizon - m));
-    let at = |shift: f64| {
-        // H · expit(logit(m/H) + shift), without forming the logit.
-        let odds = m / (horizon - m) * libm::exp(shift);
-        if odds.is_finite() { horizon * odds / (1.0 + odds) } else { horizon }
-    };
-    Some(Interval { se: Some(se), low: at(-reach).min(m), high: at(reach).max(m) })
+    Some(bounded(curve.mean_event_time()?, curve.mean_event_time_se()?, horizon, confidence))
 }
 
-/// The interval of a − b for independent a and b with intervals of their own: MOVER,
-/// `a − b − √((a − a_low)² + (b_high − b)²)` and its mirror image.
-pub fn difference(a: f64, of_a: &Interval, b: f64, of_b: &Interval) -> Interval {
+/// The interval of a value between 0 and `top` with this standard error: Wald for `logit(value/top)`, taken back.
+/// A value on a bound stays there.
+pub fn bounded(value: f64, se: f64, top: f64, confidence: f64) -> Interval {
+    let reach = two_sided(confidence) * se * top / (value * (top - value));
+    let at = |shift: f64| {
+        // top · expit(logit(value/top) + shift), without forming the logit.
+        let odds = value / (top - value) * libm::exp(shift);
+        match odds {
+            odds if odds.is_nan() => value,
+            odds if odds.is_finite() => (top * odds / (1.0 + odds)).min(top),
+            _ => top,
+        }
+    };
+    Interval { se: Some(se), low: at(-reach).min(value), high: at(reach).max(value) }
+}
+
+/// The interval of a − b for a and b with intervals of their own and this correlation: MOVER, with x = a − a_low and
+/// y = b_high − b the lower end is `a − b − √(x² + y² − 2ρxy)`, the upper its mirror image.
+pub fn difference(a: f64, of_a: &Interval, b: f64, of_b: &Interval, correlation: f64) -> Interval {
     let d = a - b;
+    // x² + y² − 2ρxy as two squares, so that round-off cannot make it negative.
+    let apart = |x: f64, y: f64| f64::hypot(x - correlation * y, y * f64::sqrt(1.0 - correlation * correlation));
+    // Arms that move against each other may reach as far as both ends together, not farther.
     Interval {
-        se: of_a.se.zip(of_b.se).map(|(x, y)| f64::hypot(x, y)),
-        low: d - f64::hypot(a - of_a.low, of_b.high - b),
-        high: d + f64::hypot(of_a.high - a, b - of_b.low),
+        se: of_a.se.zip(of_b.se).map(|(x, y)| apart(x, y)),
+        low: (d - apart(a - of_a.low, of_b.high - b)).max(of_a.low - of_b.high).min(d),
+        high: (d + apart(of_a.high - a, b - of_b.low)).min(of_a.high - of_b.low).max(d),
     }
 }

@@ -84,7 +84,7 @@ fn tally(
         }
         for (&i, e) in found.units.iter().zip(&found.effects) {
             let truth = &world.truth[i as usize];
-            let c = e.cure_interval(0.95).expect("the groups give it");
+            let c = e.cure_interval(0.95);
             out[4].1.add(e.cure(), c.se.unwrap_or(0.0), c.low, c.high, 0.0, truth.cure_effect());
             if let (Some(v), Some(t)) = (e.time(), e.time_interval(world.cohort.horizon(), 0.95)) {
                 out[5].1.add(v, t.se.unwrap_or(0.0), t.low, t.high, 0.0, truth.time_effect());

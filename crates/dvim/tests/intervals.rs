@@ -1,5 +1,7 @@
 //! Are the standard errors right? Against R's survfit, against influence functions, against a weighted curve.
 
+use dvim::cohort::Arm;
+use dvim::effect::{Corrected, Spread};
 use dvim::interval;
 use dvim::survival::{Influence, Summary, SurvivalCurve};
 use proptest::prelude::*;
@@ -76,6 +78,39 @@ fn quantiles() {
     assert!(high.is_none_or(|h| h > 31.0));
     let (median, [low, _]) = interval::quantile(&curve(&not_maintained), 0.5, 0.95);
     assert_eq!((median, low), (Some(23.0), Some(8.0)));
+}
+
+/// By hand: S = ½ in both arms with variance 0.16 of the logit has se ½ · ½ · 0.4 = 0.1, and ends expit(±1.96 · 0.4). A mean of
+/// 200 below 800 with variance 0.01 of the log has se 20. With the correlation ρ of the arms the difference has se
+/// 0.1 √(2 − 2ρ).
+#[test]
+fn corrected_values_by_hand() {
+    let spread = |v: f64, rho: f64| Spread { variance: [v, v], covariance: rho * v };
+    let of = |rho: f64| Corrected {
+        cure_probability: [0.5, 0.5],
+        mean_event_time: [200.0, 200.0],
+        cure_spread: spread(0.16, rho),
+        time_spread: spread(0.01, rho),
+    };
+    let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
+    let z = interval::two_sided(0.95);
+    let cure = of(0.0).cure_probability_interval(Arm::Treated, 0.95);
+    close(cure.se.unwrap(), 0.1);
+    close(cure.high, 1.0 / (1.0 + (-0.4 * z).exp()));
+    close(cure.low, 1.0 - cure.high);
+    let time = of(0.0).mean_event_time_interval(Arm::Control, 800.0, 0.95);
+    close(time.se.unwrap(), 20.0);
+    // logit(200/800) = −ln 3; on its scale the se is 20 · 800/(200 · 600).
+    close(time.high, 800.0 / (1.0 + (3f64.ln() - z * 20.0 * 800.0 / (200.0 * 600.0)).exp()));
+    for rho in [0.0, 0.5, -0.5, 1.0] {
+        let (cure, time) = (of(rho).cure_interval(0.95), of(rho).time_interval(800.0, 0.95));
+        close(cure.se.unwrap(), 0.1 * (2.0 - 2.0 * rho).sqrt());
+        close(time.se.unwrap(), 20.0 * (2.0 - 2.0 * rho).sqrt());
+        close(cure.low, -cure.high);
+        assert!(cure.covers(0.0) && time.covers(0.0));
+    }
+    let (apart, alike) = (of(0.0).cure_interval(0.95), of(0.8).cure_interval(0.95));
+    assert!(alike.width() < apart.width(), "what the arms share does not count");
 }
 
 fn ties() -> impl Strategy<Value = Vec<(f64, bool)>> {
@@ -157,6 +192,28 @@ proptest! {
         }
     }
 
+    /// Whatever the variances, a corrected value has an interval inside its bounds that holds it.
+    #[test]
+    fn corrected_values_respect_their_bounds(
+        s in prop::array::uniform2(0.0f64..=1.0),
+        m in prop::array::uniform2(0.0f64..800.0),
+        v in prop::array::uniform2(0.0f64..50.0),
+        rho in -1.0f64..=1.0,
+    ) {
+        let spread = Spread { variance: v, covariance: rho * (v[0] * v[1]).sqrt() };
+        let c = Corrected { cure_probability: s, mean_event_time: m, cure_spread: spread, time_spread: spread };
+        for arm in Arm::BOTH {
+            let i = c.cure_probability_interval(arm, 0.95);
+            prop_assert!(0.0 <= i.low && i.high <= 1.0 && i.covers(s[arm.index()]), "{i:?}");
+            let i = c.mean_event_time_interval(arm, 800.0, 0.95);
+            prop_assert!(0.0 <= i.low && i.high <= 800.0 && i.covers(m[arm.index()]), "{i:?}");
+        }
+        let i = c.cure_interval(0.95);
+        prop_assert!(-1.0 <= i.low && i.high <= 1.0 && i.covers(s[1] - s[0]) && i.se.is_some(), "{i:?}");
+        let i = c.time_interval(800.0, 0.95);
+        prop_assert!(-800.0 <= i.low && i.high <= 800.0 && i.covers(m[1] - m[0]), "{i:?}");
+    }
+
     /// Intervals hold their estimate, stay inside the bounds, and grow with the level.
     #[test]
     fn intervals_respect_their_bounds(a in ties(), b in ties(), horizon in 3.5f64..13.5) {
@@ -171,7 +228,7 @@ proptest! {
             }
         }
         let [ia, ib] = [&a, &b].map(|s| interval::share(s, 0.95));
-        let d = interval::difference(a.survival, &ia, b.survival, &ib);
+        let d = interval::difference(a.survival, &ia, b.survival, &ib, 0.0);
         prop_assert!(-1.0 <= d.low && d.high <= 1.0 && d.covers(a.survival - b.survival));
     }
 }

@@ -300,6 +300,32 @@ fn predictions_are_made_of_lines_and_terms() {
     assert!(slopes.iter().zip(&model.importance[1][1]).all(|(b, imp)| (b * b - imp).abs() < 1e-15));
 }
 
+/// The spreads that intervals are made of are those of the full covariance by the delta method; without horizon the log of a
+/// log-normal mean is `location + σ²/2`.
+#[test]
+fn spreads_are_the_delta_method() {
+    let mut units = Units::of(&simulate(Scenario::BothOverlap, 900, false, 5));
+    units.horizon = f64::INFINITY;
+    let model = units.fit(&JointOptions::default());
+    let kappa = Some(3.0);
+    let certainty = model.certainty(kappa);
+    let rows = &units.covariates[..30 * units.p];
+    let (cure, time) = (certainty.spreads(Part::Cure, rows), certainty.spreads(Part::Time, rows));
+    for i in 0..30 {
+        let v = model.covariance(units.x(i), kappa);
+        let slopes = model.predict(units.x(i)).map(|p| [0.0, 1.0, (2.0 * p.log_sigma).exp()]);
+        let form = |z: usize, y: usize| -> f64 {
+            let pairs = (0..3).flat_map(|a| (0..3).map(move |b| (a, b)));
+            pairs.map(|(a, b)| slopes[z][a] * slopes[y][b] * v[3 * z + a][3 * y + b]).sum()
+        };
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * (1e-3 + b.abs());
+        assert!(close(cure[i].0[0], v[0][0]) && close(cure[i].0[1], v[3][3]) && close(cure[i].1, v[0][3]), "{i}");
+        for (found, expected) in [(time[i].0[0], form(0, 0)), (time[i].0[1], form(1, 1)), (time[i].1, form(0, 1))] {
+            assert!(close(found, expected), "{i}: {found} {expected}");
+        }
+    }
+}
+
 #[test]
 fn small_and_strange_data_give_flagged_models() {
     let world = simulate(Scenario::BothOverlap, 400, false, 8);

@@ -11,7 +11,9 @@ pub fn run(args: &MatchArgs) -> Result<(), Failure> {
     let unit = run.cohort.unit(&args.id)?;
     let groups = run.fit.match_groups(&run.cohort, unit);
     let k = run.fit.options.group_size;
-    if let Some(arm) = Arm::BOTH.into_iter().find(|z| groups.cure[z.index()].units.len() < k) {
+    // The adjusted estimator chose sizes of its own, and serves everybody.
+    let too_small = |z: &Arm| run.fit.cross_fit.is_none() && groups.cure[z.index()].units.len() < k;
+    if let Some(arm) = Arm::BOTH.into_iter().find(too_small) {
         return Err(Failure::Input(format!(
             "error: patient `{}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than the group size {k}\n  rule:   a constraint is never relaxed\n  remedy: fit again with a smaller --group-size, wider calipers, or fewer exact covariates",
             args.id,

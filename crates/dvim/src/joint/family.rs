@@ -79,6 +79,16 @@ impl Family {
             mean => mean.clamp(0.0, horizon),
         }
     }
+
+    /// Derivatives of `ln E[T | T < H]` in the location and in `ln σ`, by central differences; zero where the mean sits on a bound.
+    pub(super) fn log_mean_slopes(self, u_horizon: f64, m: f64, t: f64) -> [f64; 2] {
+        const H: f64 = 1e-4;
+        let at = |m: f64, t: f64| libm::log(self.mean(u_horizon, m, t));
+        [at(m + H, t) - at(m - H, t), at(m, t + H) - at(m, t - H)].map(|d| {
+            let slope = d / (2.0 * H);
+            if slope.is_finite() { slope } else { 0.0 }
+        })
+    }
 }
 
 impl fmt::Display for Family {
@@ -282,6 +292,26 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// `∂ ln m/∂μ = 1 - (H/m - 1) λ/σ`, with `λ = f(h)/F(h)` at the standardised horizon `h`, in every family.
+    #[test]
+    fn slopes_of_the_log_mean() {
+        let u_horizon = 800f64.ln();
+        for (m, s) in [(3.5f64, 1.0f64), (5.0, 0.6), (6.5, 0.4), (7.5, 0.9), (4.0, 1.6)] {
+            let h = (u_horizon - m) / s;
+            for (family, ratio) in [
+                (Family::Weibull, (h - h.exp()).exp() / -(-h.exp()).exp_m1()),
+                (Family::LogLogistic, 1.0 / (1.0 + h.exp())),
+            ] {
+                let expected = 1.0 - (800.0 / family.mean(u_horizon, m, s.ln()) - 1.0) * ratio / s;
+                let [found, _] = family.log_mean_slopes(u_horizon, m, s.ln());
+                assert!((found - expected).abs() < 1e-5, "{family} {m} {s}: {found} {expected}");
+            }
+            // Without horizon ln m = μ + σ²/2.
+            let [location, log_sigma] = Family::LogNormal.log_mean_slopes(f64::INFINITY, m, s.ln());
+            assert!((location - 1.0).abs() < 1e-6 && (log_sigma - s * s).abs() < 1e-5, "{location} {log_sigma}");
         }
     }
 

@@ -481,6 +481,56 @@ pub struct Certainty<'a> {
 }
 
 impl Certainty<'_> {
+    /// For each row of row-major covariates the covariance (control, treated, between them) of what `part` is reported on: the
+    /// cure logit, or the log of the mean event time, by the delta method. On all threads; the same bits on any number.
+    ///
+    /// # Panics
+    /// If the rows are not complete.
+    pub fn spreads(&self, part: Part, covariates: &[f64]) -> Vec<([f64; 2], f64)> {
+        let model = self.model;
+        if model.n_covariates == 0 {
+            return Vec::new();
+        }
+        assert_eq!(covariates.len() % model.n_covariates, 0, "complete rows");
+        let room = || (Vec::with_capacity(model.columns.len()), [Vec::new(), Vec::new()]);
+        covariates
+            .par_chunks(model.n_covariates)
+            .with_min_len(256)
+            .map_init(room, |(row, gradients), x| self.spread_with(part, x, row, gradients))
+            .collect()
+    }
+
+    fn spread_with(&self, part: Part, x: &[f64], row: &mut Vec<f64>, gradients: &mut [Vec<f64>; 2]) -> ([f64; 2], f64) {
+        let model = self.model;
+        let Widths { all, cure, .. } = model.layout.widths;
+        let size = model.layout.size();
+        let predicted = model.predict_with(x, row);
+        // The gradient in an arm's parameters is zero outside of the part's, which stand together.
+        let first = match part {
+            Part::Cure => 0,
+            Part::Time => cure,
+        };
+        for (gradient, p) in gradients.iter_mut().zip(&predicted) {
+            gradient.clear();
+            match part {
+                Part::Cure => gradient.extend_from_slice(&row[..cure]),
+                Part::Time => {
+                    let u_horizon = libm::log(model.horizon);
+                    let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
+                    gradient.extend(row[all - model.layout.widths.time..].iter().map(|x| location * x));
+                    gradient.push(log_sigma);
+                }
+            }
+        }
+        let form = |z: usize, y: usize| -> f64 {
+            let (left, right) = (&gradients[z], &gradients[y]);
+            let line =
+                |k: usize| &self.covariance[(z * size + first + k) * 2 * size + y * size + first..][..right.len()];
+            left.iter().enumerate().map(|(k, g)| g * dot(right, line(k))).sum()
+        };
+        ([form(0, 0).max(0.0), form(1, 1).max(0.0)], form(0, 1))
+    }
+
     /// Covariance of `(cure logit, location, ln σ)` under control, then under treatment.
     ///
     /// # Panics
