@@ -541,3 +541,32 @@ fn a_closed_pipe_is_no_error() {
     assert!(out.status.success());
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
 }
+
+/// The cells of a table by the name of the column.
+fn column(table: &str, name: &str) -> Vec<String> {
+    let mut lines = table.lines();
+    let place = lines.next().and_then(|h| h.split(',').position(|c| c == name)).expect("the column");
+    lines.map(|l| l.split(',').nth(place).expect("a cell").to_string()).collect()
+}
+
+#[test]
+fn the_adjusted_estimator_says_how_sure_it_is() {
+    let desk = Desk::new();
+    desk.cohort(240);
+    desk.run(&[&["fit", "cohort.csv", "--estimator", "adjusted", "-o", "run"], &COLUMNS[..]].concat(), 0);
+    let effects = desk.read("run/effects.csv");
+    let number = |name: &str, i: usize| column(&effects, name)[i].parse::<f64>().expect("a number");
+    for value in ["cure_effect", "time_effect", "cure_treated", "mean_event_time_control"] {
+        for i in 0..240 {
+            let [v, low, high, se] = ["", "_low", "_high", "_se"].map(|end| number(&format!("{value}{end}"), i));
+            assert!(low < v && v < high && se > 0.0, "{value} of row {i}: {low} {v} {high} {se}");
+        }
+    }
+    let (json, _) = desk.run(&["match", "run", "17", "--json"], 0);
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let row = column(&effects, "id").iter().position(|id| id == "17").expect("patient 17");
+    assert_eq!(json["cure_effect_interval"]["low"].as_f64(), Some(number("cure_effect_low", row)));
+    assert_eq!(json["time_effect_interval"]["se"].as_f64(), Some(number("time_effect_se", row)));
+    let (text, _) = desk.run(&["match", "run", "17"], 0);
+    assert!(text.contains("Adjusted, with 95 % intervals"), "{text}");
+}
