@@ -57,9 +57,10 @@ pub struct AdjustedOptions {
     pub floor: f64,
     /// Smallest censoring survival that a loss is divided by.
     pub smallest_censoring_survival: f64,
-    /// For intervals: a slope is held at most n/this times more certain than its data alone make it, for cure and for time.
-    /// Weak effects that the prior did not find are there all the same; with more units fewer of them are missed.
-    pub units_for_certainty: [f64; 2],
+    /// For intervals: no slope is held more than κ = √(n/this) times more certain than its data alone make it. Weak effects
+    /// that the prior did not find are there all the same; with more units fewer of them are missed. 125 (κ = 4 at n = 2,000) was
+    /// chosen on cohorts other than those that docs/methods.md reports coverage on.
+    pub units_for_certainty: f64,
 }
 
 impl Default for AdjustedOptions {
@@ -77,7 +78,7 @@ impl Default for AdjustedOptions {
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
-            units_for_certainty: [250.0, 500.0],
+            units_for_certainty: 125.0,
         }
     }
 }
@@ -505,6 +506,7 @@ pub fn estimate(
 
     let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
     let mut leftover = [[0.0; 2]; 2];
+    let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
     for fold in 0..models.len() {
         progress("matching", fold, options.folds)?;
         let units: Vec<u32> =
@@ -522,10 +524,8 @@ pub fn estimate(
             }
         }
         let rows: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
-        let of_model = [Part::Cure, Part::Time].map(|part| {
-            let kappa = cohort.n_units() as f64 / options.units_for_certainty[part.index()];
-            models[fold].certainty(Some(kappa)).spreads(part, &rows)
-        });
+        let certainty = models[fold].certainty(Some(kappa));
+        let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &rows));
         for (q, &i) in units.iter().enumerate() {
             let p = &predictions[fold][i as usize];
             let [cure, time] = choices[fold];
