@@ -455,6 +455,9 @@ pub struct FitArgs {
     pub method: MethodArgs,
     #[command(flatten)]
     pub by: ByArgs,
+    /// Effects alone: no standard errors of averages, balance, heterogeneity or sensitivity; `dvim audit` makes them later
+    #[arg(long)]
+    pub no_audit: bool,
     /// Where to write the run
     #[arg(short, long, value_name = "DIR", default_value = "dvim-run")]
     pub output: PathBuf,

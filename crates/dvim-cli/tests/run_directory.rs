@@ -244,3 +244,51 @@ fn effects_come_in_the_format_that_is_asked_for() {
         assert!(!folder.join("parquet").exists());
     }
 }
+
+/// Effects alone, and the audit later: the same in the end.
+#[test]
+fn the_audit_can_wait() {
+    let folder = simulated(2_000);
+    let folder = folder.path();
+    good(folder, &format!("fit cohort.csv {ROLES} -o whole"));
+    let said = good(folder, &format!("fit cohort.csv {ROLES} -o effects --no-audit"));
+    assert!(said.contains("the audit was not asked for"), "{said}");
+    let read = |run: &str, file: &str| fs::read(folder.join(run).join(file)).expect("it is there");
+    for file in ["effects.csv", "weights.csv", "run.dvim"] {
+        assert_eq!(read("whole", file), read("effects", file), "{file}");
+    }
+    let summary: serde_json::Value = serde_json::from_slice(&read("effects", "summary.json")).expect("JSON");
+    assert_eq!(summary["audit"]["asked"], false);
+    assert_eq!(summary["audit"]["balance"], serde_json::Value::Null);
+    assert_eq!(good(folder, "audit whole --json"), good(folder, "audit effects --json"));
+    assert!(good(folder, "rerun effects").starts_with("identical"));
+}
+
+/// What is forecast before a run starts is what it takes, not less and not much more.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_forecast_of_memory_holds() {
+    use dvim::analysis::{Options, memory_needed};
+    let n = 40_000;
+    let folder = simulated(n);
+    for (flags, audited) in [("", true), ("--no-audit", false)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_dvim"))
+            .args(format!("fit cohort.csv {ROLES} -o run --force --threads 2 {flags}").split_whitespace())
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("dvim starts");
+        // The peak so far, as often as the kernel tells it: the last is the peak of all.
+        let mut peak = 0;
+        while child.try_wait().expect("it can be waited for").is_none() {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+            peak = line.and_then(|l| l.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()).unwrap_or(0).max(peak);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let options = Options { group_size: 20, ..Options::default() };
+        let forecast = memory_needed(n, 20, &options, audited) / 1024;
+        assert!(peak > 0 && peak <= forecast && forecast < 3 * peak, "{forecast} kB forecast, {peak} kB taken");
+    }
+}

@@ -214,6 +214,9 @@ pub struct HorizonRecord {
     pub cure_effect: Option<[f64; 3]>,
     /// Mean time effect with its interval.
     pub time_effect: Option<[f64; 3]>,
+    /// Units that both rest on: all, or every m-th by id of a large cohort.
+    #[serde(default)]
+    pub n_units: usize,
     /// Units whose time effect is undefined at this horizon.
     pub n_undefined: usize,
 }
@@ -233,6 +236,9 @@ pub struct ChoiceRecord {
     pub cure_sd: Option<f64>,
     /// Spread of the time effects.
     pub time_sd: Option<f64>,
+    /// Units that it rests on: all, or every m-th by id of a large cohort.
+    #[serde(default)]
+    pub n_units: usize,
     /// Units whose time effect is undefined.
     pub n_undefined: usize,
 }
@@ -246,6 +252,7 @@ impl From<&Choice> for ChoiceRecord {
             time_effect: c.time,
             cure_sd: c.cure_sd,
             time_sd: c.time_sd,
+            n_units: c.n_units,
             n_undefined: c.n_undefined,
         }
     }
@@ -341,11 +348,19 @@ impl VariesRecord {
     }
 }
 
+/// Runs from before there was a choice were audited.
+fn asked() -> bool {
+    true
+}
+
 /// The audit of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AuditRecord {
     /// [`AUDIT_SCHEMA`].
     pub schema: String,
+    /// Whether it was asked for; if not (`fit --no-audit`), only averages and follow-up are there.
+    #[serde(default = "asked")]
+    pub asked: bool,
     /// Follow-up of all, the treated, the control.
     pub follow_up: Vec<FollowUpRecord>,
     /// Covariates that averages were asked for by.
@@ -378,6 +393,7 @@ impl AuditRecord {
         let varies = [("cure_effect", &h.cure), ("time_effect", &h.time)];
         AuditRecord {
             schema: AUDIT_SCHEMA.into(),
+            asked: audit.asked,
             follow_up: audit.follow_up.iter().map(FollowUpRecord::from).collect(),
             by: audit.by.iter().map(By::to_string).collect(),
             left_out: audit.left_out.iter().map(|s| s.to_string()).collect(),
@@ -389,6 +405,7 @@ impl AuditRecord {
                     horizon: h.horizon,
                     cure_effect: h.cure,
                     time_effect: h.time,
+                    n_units: h.n_units,
                     n_undefined: h.n_undefined,
                 })
                 .collect(),
@@ -660,12 +677,13 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
             signed(high)
         );
     }
-    let mut grid = Grid::new(1, &["group size", "seed", "cure effect, points", "time effect"]);
+    let mut grid = Grid::new(1, &["group size", "seed", "patients", "cure effect, points", "time effect"]);
     for c in &rows {
         let cell = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| signed(scale * v));
         grid.row([
             c.group_size.map_or("chosen".into(), grouped),
             c.seed.to_string(),
+            grouped(c.n_units),
             cell(c.cure_effect, 100.0),
             cell(c.time_effect, 1.0),
         ]);
@@ -676,7 +694,8 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
     if audit.horizons.is_empty() {
         return out;
     }
-    out.push_str("\nThe effects had the horizon been another\n");
+    let n = audit.horizons.iter().map(|h| h.n_units).max().unwrap_or(0);
+    let _ = writeln!(out, "\nThe effects had the horizon been another, from {} patients", grouped(n));
     let mut grid = Grid::new(1, &["horizon", "cure effect, points", "time effect", "undefined"]);
     for h in audit.horizons.iter().skip(3).step_by(4) {
         let cell = |v: Option<[f64; 3]>, scale: f64| {

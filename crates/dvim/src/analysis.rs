@@ -5,11 +5,13 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
 use crate::cure::{self, CureModel};
 use crate::design;
-use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Matcher, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
+use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// How effects are estimated from match groups.
@@ -259,6 +261,11 @@ impl Fit {
         Pool::new(cohort, split.estimation().units_of(arm))
     }
 
+    /// The pools of both arms, control first.
+    pub fn pools(&self, cohort: &Cohort) -> [Pool; 2] {
+        Arm::BOTH.map(|z| self.pool(cohort, z))
+    }
+
     /// Positions of the units that are estimated.
     pub fn estimation_units(&self) -> Vec<u32> {
         (0..self.is_training.len() as u32).filter(|&i| !self.is_training[i as usize]).collect()
@@ -267,26 +274,15 @@ impl Fit {
     /// Estimates units with these covariates (row-major, as recorded) against the cohort.
     /// A pure function of its arguments: shards of units can be estimated anywhere, in any order.
     pub fn estimate(&self, cohort: &Cohort, covariates: &[f64], watch: &dyn Watch) -> Result<Vec<Effect>, Error> {
-        let pools = Arm::BOTH.map(|z| self.pool(cohort, z));
-        let metrics = [&self.metrics.cure, &self.metrics.time];
-        let matchers = pools.each_ref().map(|pool| metrics.map(|m| Matcher::new(pool, cohort, m)));
         let p = cohort.n_covariates();
-        let n = covariates.len() / p;
-        let k = [self.options.group_size];
-        let mut out = Vec::with_capacity(n);
-        for block in covariates.chunks(BLOCK * p) {
-            if watch.cancelled() {
-                return Err(Error::Cancelled);
-            }
-            watch.progress("matching", out.len(), n);
-            let placed = metrics.map(|m| m.place(block));
-            let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&placed[m], k)));
-            out.extend((0..block.len() / p).map(|q| {
-                let arms = [0, 1].map(|z| ArmEstimate { cure: found[z][0][q][0], time: found[z][1][q][0] });
-                Effect { arms, corrected: None }
-            }));
-        }
-        watch.progress("matching", n, n);
+        let own = vec![None; covariates.len() / p];
+        let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
+        let pools = self.pools(cohort);
+        let mut out = Vec::with_capacity(own.len());
+        let mut add = |_, effect: Result<Effect, Unserved>| {
+            out.push(effect.expect("without constraints each unit is served"));
+        };
+        self.estimate_blocks(&self.searches(cohort, &pools, None), &own, &rows, None, &mut add, watch)?;
         Ok(out)
     }
 
@@ -299,40 +295,74 @@ impl Fit {
         own: &[Option<u32>],
         watch: &dyn Watch,
     ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
-        if self.options.constraints.is_empty() {
-            return Ok(self.estimate(cohort, covariates, watch)?.into_iter().map(Ok).collect());
-        }
-        let rules = Rules::new(&self.options.constraints, cohort).map_err(Error::Refused)?;
-        let pools = Arm::BOTH.map(|z| self.pool(cohort, z));
-        let metrics = [&self.metrics.cure, &self.metrics.time];
-        let matchers = pools.each_ref().map(|pool| metrics.map(|m| ConstrainedMatcher::new(pool, cohort, m, &rules)));
         let p = cohort.n_covariates();
-        let k = self.options.group_size;
+        let (pools, rules) = (self.pools(cohort), self.rules(cohort)?);
+        let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
         let mut out = Vec::with_capacity(own.len());
-        for (block, own) in covariates.chunks(CONSTRAINED_BLOCK * p).zip(own.chunks(CONSTRAINED_BLOCK)) {
+        let searches = self.searches(cohort, &pools, rules.as_ref());
+        self.estimate_blocks(&searches, own, &rows, None, &mut |_, effect| out.push(effect), watch)?;
+        Ok(out)
+    }
+
+    /// What the options ask of groups; `None` where they ask nothing.
+    pub(crate) fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
+        let constraints = &self.options.constraints;
+        (!constraints.is_empty()).then(|| Rules::new(constraints, cohort).map_err(Error::Refused)).transpose()
+    }
+
+    /// Both arms under both metrics, ready to be searched.
+    fn searches<'a>(&self, cohort: &Cohort, pools: &'a [Pool; 2], rules: Option<&'a Rules>) -> [[Searched<'a>; 2]; 2] {
+        let metrics = [&self.metrics.cure, &self.metrics.time];
+        pools.each_ref().map(|pool| metrics.map(|m| Searched::new(pool, cohort, m, rules)))
+    }
+
+    /// Estimates units block by block and hands them to `add` in order; `rows` gives the covariates of some of them. The
+    /// groups of those that are served are appended to `kept`.
+    fn estimate_blocks(
+        &self,
+        searches: &[[Searched<'_>; 2]; 2],
+        own: &[Option<u32>],
+        rows: &dyn Fn(Range<usize>) -> Vec<f64>,
+        mut kept: Option<&mut AllGroups>,
+        add: &mut dyn FnMut(usize, Result<Effect, Unserved>),
+        watch: &dyn Watch,
+    ) -> Result<(), Error> {
+        let metrics = [&self.metrics.cure, &self.metrics.time];
+        let (n, k) = (own.len(), self.options.group_size);
+        let size = if self.options.constraints.is_empty() { BLOCK } else { CONSTRAINED_BLOCK };
+        for start in (0..n).step_by(size) {
             if watch.cancelled() {
                 return Err(Error::Cancelled);
             }
-            watch.progress("matching", out.len(), covariates.len() / p);
-            let queries = Queries { covariates: block, own };
-            let placed = metrics.map(|m| m.place(block));
-            let found = matchers.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&queries, &placed[m], k)));
-            out.extend((0..own.len()).map(|q| {
+            watch.progress("matching", start, n);
+            let block = start..n.min(start + size);
+            let (own, rows) = (&own[block.clone()], rows(block));
+            let placed = metrics.map(|m| m.place(&rows));
+            let found = searches.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&rows, own, &placed[m], k)));
+            for q in 0..own.len() {
                 let served = |z: usize| -> Result<ArmEstimate, usize> {
-                    Ok(ArmEstimate { cure: found[z][0][q]?, time: found[z][1][q]? })
+                    Ok(ArmEstimate { cure: found[z][0].0[q]?, time: found[z][1].0[q]? })
                 };
-                match (served(0), served(1)) {
-                    (Ok(control), Ok(treated)) => Ok(Effect { arms: [control, treated], corrected: None }),
+                let effect = match (served(0), served(1)) {
+                    (Ok(control), Ok(treated)) => {
+                        for (z, side) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                            if let Some(kept) = &mut kept {
+                                kept[z][side].push(&found[z][side].1, q, k);
+                            }
+                        }
+                        Ok(Effect { arms: [control, treated], corrected: None })
+                    }
                     // What an arm has beyond K is of no interest here.
                     (control, treated) => {
                         let candidates = [control.err().unwrap_or(k), treated.err().unwrap_or(k)];
                         Err(Unserved { candidates, group_size: k })
                     }
-                }
-            }));
+                };
+                add(start + q, effect);
+            }
         }
-        watch.progress("matching", out.len(), out.len());
-        Ok(out)
+        watch.progress("matching", n, n);
+        Ok(())
     }
 
     /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
@@ -359,14 +389,8 @@ pub struct Ground<'a> {
 impl<'a> Ground<'a> {
     /// That of a fit.
     pub fn new(fit: &'a Fit, cohort: &'a Cohort) -> Ground<'a> {
-        let constraints = &fit.options.constraints;
-        Ground {
-            fit,
-            cohort,
-            pools: Arm::BOTH.map(|z| fit.pool(cohort, z)),
-            // Constraints that do not fit the cohort were refused before anything was learned.
-            rules: Rules::new(constraints, cohort).ok().filter(|_| !constraints.is_empty()),
-        }
+        // Constraints that do not fit the cohort were refused before anything was learned.
+        Ground { fit, cohort, pools: fit.pools(cohort), rules: fit.rules(cohort).ok().flatten() }
     }
 
     /// A search over it, in which nothing is built yet.
@@ -376,10 +400,36 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// An arm under a metric, as the fit searches it.
-enum Searched<'a> {
+/// One arm under one metric, ready to be searched: all units of the pool, or those that constraints admit.
+pub(crate) enum Searched<'a> {
     Freely(Matcher<'a>),
-    UnderRules(ConstrainedMatcher<'a>),
+    UnderRules(Box<ConstrainedMatcher<'a>>),
+}
+
+impl<'a> Searched<'a> {
+    pub(crate) fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric, rules: Option<&'a Rules>) -> Searched<'a> {
+        match rules {
+            None => Searched::Freely(Matcher::new(pool, cohort, metric)),
+            Some(rules) => Searched::UnderRules(Box::new(ConstrainedMatcher::new(pool, cohort, metric, rules))),
+        }
+    }
+
+    /// What the group of each unit gives, or the number of candidates where they are fewer than K; and the groups.
+    pub(crate) fn estimate(
+        &self,
+        rows: &[f64],
+        own: &[Option<u32>],
+        placed: &Points,
+        k: usize,
+    ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
+        match self {
+            Searched::Freely(matcher) => {
+                let (estimates, groups) = matcher.estimate_keeping(placed, own, k);
+                (estimates.into_iter().map(Ok).collect(), groups)
+            }
+            Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),
+        }
+    }
 }
 
 /// Finds the groups of one unit after the other, at any group size. An arm is packed under a metric when a unit first
@@ -423,10 +473,7 @@ impl Search<'_> {
         });
         let placed = metric.place(x);
         let place = &self.matchers[number.unwrap_or(self.matchers.len() - 1)][part][arm.index()];
-        let searched = place.get_or_init(|| match rules {
-            None => Searched::Freely(Matcher::new(pool, cohort, metric)),
-            Some(rules) => Searched::UnderRules(ConstrainedMatcher::new(pool, cohort, metric, rules)),
-        });
+        let searched = place.get_or_init(|| Searched::new(pool, cohort, metric, rules.as_ref()));
         let (members, squared): (Vec<u32>, Vec<f64>) = match searched {
             Searched::Freely(matcher) if fold.is_some() => {
                 // The adjusted estimator keeps a unit out of its own group.
@@ -454,6 +501,14 @@ impl Search<'_> {
     }
 }
 
+/// The groups of all estimated units: of the control and the treated, each under the cure and the time metric.
+pub type AllGroups = [[Groups; 2]; 2];
+
+/// The covariates of these units, row-major.
+pub(crate) fn rows_of(cohort: &Cohort, units: &[u32]) -> Vec<f64> {
+    units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+}
+
 /// The two cure models of a training set, on scaled covariates.
 fn fit_models(
     cohort: &Cohort,
@@ -478,18 +533,29 @@ const BLOCK: usize = 65_536;
 /// The same under constraints, which are slower.
 const CONSTRAINED_BLOCK: usize = 2_048;
 
+/// Members of groups that are kept for an audit, at most: 4 bytes each. Beyond that the audit searches again.
+const KEPT: usize = 750_000_000;
+
 /// Bytes that a run needs at its peak, the table that it is read from included: columns of the
 /// table and the cohort's rows while both exist, then the cohort, the packed arms under both
-/// metrics and the effects. The audit may keep up to 0.8 GB of groups besides, which is not counted.
-pub fn memory_needed(n_units: usize, n_covariates: usize, train_fraction: f64) -> u64 {
+/// metrics, the effects and, with an audit, the groups and the sums over them.
+pub fn memory_needed(n_units: usize, n_covariates: usize, options: &Options, audited: bool) -> u64 {
     let (n, p) = (n_units as f64, n_covariates as f64);
-    let estimated = n * (1.0 - train_fraction);
+    let estimated = n * (1.0 - options.train_fraction);
     let reading = n * 8.0 * (2.0 * p + 8.0);
     let cohort = n * 8.0 * (p + 5.0);
-    let packed = estimated * (2.0 * 8.0 * p + 2.0 * 16.0 * p);
+    // Both pools, their points as packed under both metrics, and what packing one of four holds on the way.
+    let packed = estimated * (40.0 + 2.0 * 24.0 * p + 10.0 * p);
     let effects = estimated * std::mem::size_of::<Effect>() as f64;
-    (64e6 + f64::max(reading, cohort + packed + effects)) as u64
+    let members = 4.0 * estimated * options.group_size as f64;
+    let groups = if audited && members <= KEPT as f64 { 4.0 * members + 32.0 * estimated } else { 0.0 };
+    let sums = if audited { estimated * SUMS_BYTES } else { 0.0 };
+    let held = cohort + effects + groups + f64::max(packed, sums);
+    (96e6 + f64::max(reading, held)) as u64
 }
+
+/// Bytes that the sums of an audit take for each estimated unit: predictions, influences, shares and counts under both metrics.
+const SUMS_BYTES: f64 = 600.0;
 
 /// One match group.
 #[derive(Clone, Debug, PartialEq)]
@@ -573,31 +639,58 @@ pub struct Analysis {
     pub effects: Vec<Effect>,
     /// Units that the constraints left without a group, ascending: they have no effect.
     pub unserved: Vec<(u32, Unserved)>,
+    /// The groups of the estimated units, where they were kept for an audit: see [`run_for_audit`].
+    pub groups: Option<Box<AllGroups>>,
 }
 
 impl Analysis {
     /// Estimates the estimation units of a fit: of a new one, or of one that was saved. `corrected` holds what the
     /// adjusted estimator made of each unit; it is empty under the paper's.
     pub fn from_fit(fit: Fit, corrected: &[Corrected], cohort: &Cohort, watch: &dyn Watch) -> Result<Analysis, Error> {
+        Analysis::of_fit(fit, corrected, cohort, watch, false)
+    }
+
+    /// As [`Analysis::from_fit`], keeping the groups for an audit.
+    pub fn from_fit_for_audit(
+        fit: Fit,
+        corrected: &[Corrected],
+        cohort: &Cohort,
+        watch: &dyn Watch,
+    ) -> Result<Analysis, Error> {
+        Analysis::of_fit(fit, corrected, cohort, watch, true)
+    }
+
+    fn of_fit(
+        fit: Fit,
+        corrected: &[Corrected],
+        cohort: &Cohort,
+        watch: &dyn Watch,
+        audited: bool,
+    ) -> Result<Analysis, Error> {
         let units = fit.estimation_units();
         if let Some(cross_fit) = &fit.cross_fit {
             let effects = adjusted::regroup(cohort, cross_fit, corrected);
-            return Ok(Analysis { fit, units, effects, unserved: Vec::new() });
+            return Ok(Analysis { fit, units, effects, unserved: Vec::new(), groups: None });
         }
-        let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+        let k = fit.options.group_size;
+        let room = || Groups::with_capacity(units.len(), k);
+        let mut groups: Option<Box<AllGroups>> =
+            (audited && 4 * units.len() * k <= KEPT).then(|| Box::new([[room(), room()], [room(), room()]]));
         let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
-        let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
+        let rows = |of: Range<usize>| rows_of(cohort, &units[of]);
+        let (pools, rules) = (fit.pools(cohort), fit.rules(cohort)?);
+        let searches = fit.searches(cohort, &pools, rules.as_ref());
         let (mut served, mut effects, mut unserved) =
             (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
-        for (unit, effect) in units.into_iter().zip(found) {
-            match effect {
-                Ok(effect) => {
-                    served.push(unit);
-                    effects.push(effect);
-                }
-                Err(why) => unserved.push((unit, why)),
+        let mut add = |q: usize, effect: Result<Effect, Unserved>| match effect {
+            Ok(effect) => {
+                served.push(units[q]);
+                effects.push(effect);
             }
-        }
+            Err(why) => unserved.push((units[q], why)),
+        };
+        fit.estimate_blocks(&searches, &own, &rows, groups.as_deref_mut(), &mut add, watch)?;
+        drop(searches);
         if served.is_empty() {
             return Err(Error::Refused(vec![Problem::error(
                 ProblemKind::BadConstraint,
@@ -606,7 +699,7 @@ impl Analysis {
                 "use a smaller --group-size, wider calipers, or fewer exact covariates",
             )]));
         }
-        Ok(Analysis { fit, units: served, effects, unserved })
+        Ok(Analysis { fit, units: served, effects, unserved, groups })
     }
 
     /// The average cure effect over the estimated units of an arm, or of both.
@@ -632,9 +725,19 @@ impl Analysis {
 
 /// From a cohort to two effects, by the estimator of the options.
 pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
+    run_with(cohort, options, watch, false)
+}
+
+/// The same, keeping the groups (4 bytes for each member), so that an audit need not search again. Up to 3 GB of them;
+/// beyond that they are forgotten, and the audit takes longer to say the same.
+pub fn run_for_audit(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
+    run_with(cohort, options, watch, true)
+}
+
+fn run_with(cohort: &Cohort, options: &Options, watch: &dyn Watch, audited: bool) -> Result<Analysis, Error> {
     match &options.estimator {
         // Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
-        Estimator::Paper => Analysis::from_fit(Fit::learn(cohort, options, watch)?, &[], cohort, watch),
+        Estimator::Paper => Analysis::of_fit(Fit::learn(cohort, options, watch)?, &[], cohort, watch, audited),
         Estimator::Adjusted(adjusted) => run_adjusted(cohort, options, adjusted, watch),
     }
 }
@@ -668,5 +771,5 @@ fn run_adjusted(
     let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
     let is_training = vec![false; cohort.n_units()];
     let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
-    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects, unserved: Vec::new() })
+    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects, unserved: Vec::new(), groups: None })
 }

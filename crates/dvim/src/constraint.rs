@@ -3,7 +3,7 @@
 //! and how many candidates it had is said. A constraint is never relaxed.
 
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{GroupEstimate, Pool};
+use crate::effect::{GroupEstimate, Groups, Pool};
 use crate::error::{Problem, ProblemKind};
 use crate::matching::{Index, Points, scan};
 use crate::metric::Metric;
@@ -248,18 +248,29 @@ impl<'a> ConstrainedMatcher<'a> {
         (0..queries.own.len()).into_par_iter().map(one).collect()
     }
 
-    /// What each group gives.
-    pub fn estimate(&self, queries: &Queries<'_>, placed: &Points, k: usize) -> Vec<Result<GroupEstimate, usize>> {
-        let groups = self.groups(queries, placed, k);
-        groups
-            .into_par_iter()
-            .map_init(Vec::new, |scratch, group| {
-                group.map(|(members, squared)| GroupEstimate {
-                    curve: self.pool.summary(&members, scratch),
-                    diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
+    /// What each group gives, or the number of candidates where they are fewer than K; and the groups, of which those of
+    /// such units mean nothing.
+    pub fn estimate_keeping(
+        &self,
+        queries: &Queries<'_>,
+        placed: &Points,
+        k: usize,
+    ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
+        let n = queries.own.len();
+        let mut kept = Groups { ranks: vec![0; n * k], nearest: vec![f64::INFINITY; n] };
+        let rows = kept.ranks.par_chunks_mut(k.max(1)).zip(&mut kept.nearest).zip(queries.own);
+        let estimates = self.groups(queries, placed, k).into_par_iter().zip(rows).map_init(
+            Vec::new,
+            |scratch, (group, ((ranks, nearest), own))| {
+                group.map(|(members, squared)| {
+                    let estimate = self.pool.estimate(&members, &squared, scratch);
+                    ranks.copy_from_slice(scratch);
+                    *nearest = self.pool.nearest_other(&members, &squared, *own);
+                    estimate
                 })
-            })
-            .collect()
+            },
+        );
+        (estimates.collect(), kept)
     }
 }
 

@@ -311,6 +311,40 @@ impl Pool {
         scratch.sort_unstable();
         Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
     }
+
+    /// What the group with these members gives; `scratch` is left with their places in the order of time, ascending.
+    pub fn estimate(&self, members: &[u32], squared: &[f64], scratch: &mut Vec<u32>) -> GroupEstimate {
+        let curve = self.summary(members, scratch);
+        GroupEstimate { curve, diameter: squared.last().copied().unwrap_or(0.0).sqrt() }
+    }
+
+    /// The distance to the nearest of these members that is not the unit at position `own` of the cohort.
+    pub fn nearest_other(&self, members: &[u32], squared: &[f64], own: Option<u32>) -> f64 {
+        let other = members.iter().position(|&m| Some(self.units[m as usize]) != own);
+        other.map_or(f64::INFINITY, |m| squared[m].sqrt())
+    }
+}
+
+/// The groups of many units in one arm under one metric, unit after unit: what sums over groups need of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Groups {
+    /// The members of each group by their places in the order of time ([`Pool::rank`]), ascending; K after K.
+    pub ranks: Vec<u32>,
+    /// For each unit the distance to the nearest member that is not the unit itself; infinite where there is none.
+    pub nearest: Vec<f64>,
+}
+
+impl Groups {
+    /// Room for `n` groups of `k`.
+    pub fn with_capacity(n: usize, k: usize) -> Groups {
+        Groups { ranks: Vec::with_capacity(n * k), nearest: Vec::with_capacity(n) }
+    }
+
+    /// Appends group `q` of `other`, which has groups of `k`.
+    pub fn push(&mut self, other: &Groups, q: usize, k: usize) {
+        self.ranks.extend_from_slice(&other.ranks[q * k..(q + 1) * k]);
+        self.nearest.push(other.nearest[q]);
+    }
 }
 
 /// Room that is reused from group to group.
@@ -345,11 +379,29 @@ impl<'a> Matcher<'a> {
     /// largest size; a smaller group is a prefix of a larger one.
     pub fn estimate<const N: usize>(&self, queries: &Points, sizes: [usize; N]) -> Vec<[GroupEstimate; N]> {
         self.index.nearest_map(queries, sizes[N - 1], Vec::new, |scratch, _, members, squared_distances| {
-            sizes.map(|k| GroupEstimate {
-                curve: self.pool.summary(&members[..k], scratch),
-                diameter: squared_distances[k - 1].sqrt(),
-            })
+            sizes.map(|k| self.pool.estimate(&members[..k], &squared_distances[..k], scratch))
         })
+    }
+
+    /// The group of each query with `k` members, and the groups themselves. `own` is the position of each query that is in
+    /// the cohort.
+    pub fn estimate_keeping(&self, queries: &Points, own: &[Option<u32>], k: usize) -> (Vec<GroupEstimate>, Groups) {
+        let n = queries.len();
+        let mut groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
+        let mut estimates: Vec<Option<GroupEstimate>> = vec![None; n];
+        let rows = groups.ranks.chunks_mut(k.max(1)).zip(&mut groups.nearest).zip(&mut estimates).collect();
+        self.index.nearest_into(
+            queries,
+            k,
+            rows,
+            Vec::new,
+            |scratch, ((ranks, nearest), estimate), query, members, squared| {
+                **estimate = Some(self.pool.estimate(members, squared, scratch));
+                ranks.copy_from_slice(scratch);
+                **nearest = self.pool.nearest_other(members, squared, own[query]);
+            },
+        );
+        (estimates.into_iter().map(|e| e.expect("each query is answered")).collect(), groups)
     }
 
     /// Applies `f(scratch, query, members, squared distances)` to the `k` nearest of each query, on all threads;

@@ -81,33 +81,9 @@ impl Summary {
     }
 
     fn of_steps(steps: impl Iterator<Item = Step>, n: usize, horizon: f64) -> Summary {
-        let mut out = Summary {
-            survival: 1.0,
-            event_area: 0.0,
-            n_at_risk: n,
-            n_events: 0,
-            greenwood: 0.0,
-            area_mean: 0.0,
-            area_spread: 0.0,
-        };
-        let (mut area, mut from) = (0.0, 0.0);
-        for step in steps.take_while(|s| s.time < horizon) {
-            area += out.survival * (step.time - from);
-            from = step.time;
-            if step.n_events > 0 && step.n_at_risk > step.n_events {
-                // West's (1979) update of a weighted mean and spread: no difference of large sums.
-                let g = greenwood_term(&step);
-                let (sum, off) = (out.greenwood + g, area - out.area_mean);
-                out.area_mean += off * g / sum;
-                out.area_spread += out.greenwood * g / sum * off * off;
-                out.greenwood = sum;
-            }
-            out.event_area += step.time * (out.survival - step.survival);
-            out.survival = step.survival;
-            out.n_at_risk = step.n_at_risk - step.n_events - step.n_censored;
-            out.n_events += step.n_events;
-        }
-        out
+        let mut running = Running::new(n);
+        steps.take_while(|s| s.time < horizon).for_each(|s| running.pass(&s));
+        running.summary
     }
 
     /// Summarises a weighted sample, in any order, at horizon H: Ŝ = Π (1 − d/r) with d and r sums of weights. Counts are of
@@ -189,6 +165,47 @@ impl Summary {
     /// nobody is at risk at H, yet the curve has not reached zero.
     pub fn carried_forward(&self) -> bool {
         self.n_at_risk == 0 && self.survival > 0.0
+    }
+}
+
+/// A summary on the way through the steps of a curve.
+struct Running {
+    summary: Summary,
+    /// `∫₀ᵗ Ŝ` to the last step.
+    area: f64,
+    from: f64,
+}
+
+impl Running {
+    fn new(n: usize) -> Running {
+        let summary = Summary {
+            survival: 1.0,
+            event_area: 0.0,
+            n_at_risk: n,
+            n_events: 0,
+            greenwood: 0.0,
+            area_mean: 0.0,
+            area_spread: 0.0,
+        };
+        Running { summary, area: 0.0, from: 0.0 }
+    }
+
+    fn pass(&mut self, step: &Step) {
+        let out = &mut self.summary;
+        self.area += out.survival * (step.time - self.from);
+        self.from = step.time;
+        if step.n_events > 0 && step.n_at_risk > step.n_events {
+            // West's (1979) update of a weighted mean and spread: no difference of large sums.
+            let g = greenwood_term(step);
+            let (sum, off) = (out.greenwood + g, self.area - out.area_mean);
+            out.area_mean += off * g / sum;
+            out.area_spread += out.greenwood * g / sum * off * off;
+            out.greenwood = sum;
+        }
+        out.event_area += step.time * (out.survival - step.survival);
+        out.survival = step.survival;
+        out.n_at_risk = step.n_at_risk - step.n_events - step.n_censored;
+        out.n_events += step.n_events;
     }
 }
 
@@ -376,6 +393,107 @@ impl Influence {
             }
         }
         summary
+    }
+}
+
+/// What a group is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Functional {
+    /// Ŝ(H).
+    Survival,
+    /// CMET(H).
+    MeanEventTime,
+}
+
+impl Influence {
+    /// The influences on one functional alone, times `scale`, of a sample in order of time whose summary at H is known; nothing
+    /// where the functional is undefined. The arithmetic is that of [`Influence::fill`].
+    pub fn fill_one(
+        out: &mut Vec<f64>,
+        sorted: &[(f64, bool)],
+        horizon: f64,
+        summary: &Summary,
+        of: Functional,
+        scale: f64,
+    ) {
+        out.clear();
+        let s = summary.survival;
+        let mean = match (of, summary.mean_event_time()) {
+            (Functional::Survival, _) => 0.0,
+            (Functional::MeanEventTime, Some(mean)) => mean,
+            (Functional::MeanEventTime, None) => return,
+        };
+        let (mut past, mut area, mut from, mut level) = (0.0, 0.0, 0.0, 1.0);
+        let mut n_at_risk = sorted.len();
+        for tied in sorted.chunk_by(|a, b| a.0 == b.0).take_while(|tied| tied[0].0 < horizon) {
+            let (time, n_events) = (tied[0].0, tied.iter().filter(|u| u.1).count());
+            area += level * (time - from);
+            from = time;
+            let mut jump = 0.0;
+            if n_events > 0 {
+                let left = (n_at_risk - n_events) as f64;
+                level *= left / n_at_risk as f64;
+                if n_at_risk > n_events {
+                    let c = match of {
+                        Functional::Survival => s,
+                        Functional::MeanEventTime => (mean - area) / (1.0 - s),
+                    };
+                    past += c * (n_events as f64 / (n_at_risk as f64 * left));
+                    jump = c / left;
+                }
+            }
+            out.extend(tied.iter().map(|u| scale * if u.1 { past - jump } else { past }));
+            n_at_risk -= tied.len();
+        }
+        out.resize(sorted.len(), scale * past);
+    }
+}
+
+/// The influences of a sample on Ŝ(H′) and CMET(H′) at many horizons, from one pass.
+///
+/// With the sums of [`Influence`] written out, unit j has the influence `Ŝ(H′) φⱼ` on Ŝ(H′) and `(m φⱼ − ψⱼ)/(1 − Ŝ(H′))` on
+/// `m = CMET(H′)`, with `φⱼ = Σᵢ mᵢⱼ` and `ψⱼ = Σᵢ Bᵢ mᵢⱼ` over event times before H′. Those of a unit whose own time
+/// is before H′ do not depend on H′, and all units that are still there at H′ have the same.
+#[derive(Clone, Debug, Default)]
+pub struct Influences {
+    /// `[φⱼ, ψⱼ]` of each unit, in order of time, at horizons beyond it.
+    pub own: Vec<[f64; 2]>,
+    /// For each horizon the number of units whose time is before it, and `[φ, ψ]` of the others.
+    pub left: Vec<(usize, [f64; 2])>,
+    /// The summary at each horizon.
+    pub summaries: Vec<Summary>,
+}
+
+impl Influences {
+    /// Goes through a sample in order of time; the horizons ascend.
+    pub fn fill(&mut self, sorted: &[(f64, bool)], horizons: &[f64]) {
+        self.own.clear();
+        self.left.clear();
+        self.summaries.clear();
+        let (mut past, mut running) = ([0.0; 2], Running::new(sorted.len()));
+        for step in Steps::new(sorted.iter().copied(), sorted.len()) {
+            let at = self.own.len();
+            while horizons.get(self.left.len()).is_some_and(|h| *h <= step.time) {
+                self.left.push((at, past));
+                self.summaries.push(running.summary);
+            }
+            if self.left.len() == horizons.len() {
+                return;
+            }
+            running.pass(&step);
+            let mut jump = [0.0; 2];
+            if step.n_events > 0 && step.n_at_risk > step.n_events {
+                let g = greenwood_term(&step);
+                past = [past[0] + g, past[1] + running.area * g];
+                let left = (step.n_at_risk - step.n_events) as f64;
+                jump = [1.0 / left, running.area / left];
+            }
+            for &(_, event) in &sorted[at..at + step.n_events + step.n_censored] {
+                self.own.push(if event { [past[0] - jump[0], past[1] - jump[1]] } else { past });
+            }
+        }
+        self.left.resize(horizons.len(), (sorted.len(), past));
+        self.summaries.resize(horizons.len(), running.summary);
     }
 }
 

@@ -1,13 +1,16 @@
 //! Does the audit see what it should? Injected faults must be caught; identities must hold.
 
 use dvim::analysis::{self, Analysis, Options, Unwatched, average};
+use dvim::audit::Audit;
 use dvim::audit::average::{By, average_effects};
 use dvim::audit::balance::Balance;
 use dvim::audit::follow_up::{FollowUp, Verdict};
-use dvim::audit::passes::Walk;
+use dvim::audit::passes::{Gather, Group, Side, Walk};
 use dvim::audit::sensitivity;
 use dvim::cohort::{Arm, Cohort};
+use dvim::constraint::Constraints;
 use dvim::simulate::{Scenario, Simulated, simulate};
+use dvim::survival::Summary;
 
 fn world(n: usize) -> (Simulated, Analysis) {
     let world = simulate(Scenario::BothOverlap, n, false, 3);
@@ -234,24 +237,29 @@ fn bounds_hold_the_always_uncured() {
 #[test]
 fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
-    let constraints = dvim::constraint::Constraints { exclude_self: true, ..Default::default() };
+    let constraints = Constraints { exclude_self: true, ..Constraints::default() };
     let options = Options { group_size: 20, constraints, ..Options::default() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
     let walk = Walk::new(&world.cohort, &found).expect("groups");
-    for arm in Arm::BOTH {
-        let pool = &walk.pools[arm.index()];
-        let mut scratch = Vec::new();
-        walk.groups(arm, dvim::audit::passes::Side::Cure, |q, members, _| {
-            assert!(members.iter().all(|&m| pool.units[m as usize] != found.units[q]), "a unit in its own group");
-            assert_eq!(pool.summary(members, &mut scratch), found.effects[q].arm(arm).cure.curve);
-        });
+    struct Check<'a>(&'a Walk<'a>, Arm, Side);
+    impl Gather for Check<'_> {
+        fn add(&mut self, group: &Group<'_>) {
+            let (walk, pool) = (self.0, &self.0.pools[self.1.index()]);
+            let own = walk.analysis.units[group.unit];
+            let own = pool.units.iter().position(|u| *u == own).map(|m| pool.rank(m as u32));
+            assert!(group.ranks.iter().all(|r| Some(*r) != own), "a unit in its own group");
+            let curve = Summary::of_sorted(group.outcomes.iter().copied(), 20, walk.cohort.horizon());
+            let estimate = walk.analysis.effects[group.unit].arm(self.1);
+            assert_eq!(curve, [estimate.cure.curve, estimate.time.curve][self.2 as usize]);
+        }
     }
-    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[]).expect("an audit");
+    walk.gather(|arm, side| Check(&walk, arm, side));
+    let audit = Audit::of(&world.cohort, &found, &[]).expect("an audit");
     assert!(audit.group_sizes.is_empty() && audit.left_out.len() == 1);
 
     let estimator = analysis::Estimator::Adjusted(dvim::adjusted::AdjustedOptions::default());
     let found = analysis::run(&world.cohort, &Options { estimator, ..Options::default() }, &Unwatched).expect("a run");
-    let audit = dvim::audit::Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
+    let audit = Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
     assert!(audit.averages.iter().all(|a| a.estimate.is_some() && a.se.is_none() && a.low.is_none()));
     assert!(audit.balance.is_none() && audit.left_out.len() == 1);
     assert!(found.effects.iter().all(|e| e.cure_interval(0.95).se.is_some_and(|se| se > 0.0)));
@@ -259,4 +267,45 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let again =
         analysis::Analysis::from_fit(found.fit.clone(), &corrected, &world.cohort, &Unwatched).expect("reopened");
     assert_eq!(again, found);
+}
+
+/// Groups that were kept and groups that are searched for again give the same audit to the last bit, also under constraints; and
+/// so does any number of threads.
+#[test]
+fn kept_groups_change_nothing() {
+    let world = simulate(Scenario::BothOverlap, 1500, false, 4);
+    let constraints = Constraints { exact: vec!["x1".into()], exclude_self: true, ..Constraints::default() };
+    for constraints in [Constraints::default(), constraints] {
+        let options = Options { constraints, group_size: 20, ..Options::default() };
+        let kept = analysis::run_for_audit(&world.cohort, &options, &Unwatched).expect("a run");
+        let plain = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
+        assert!(kept.groups.is_some() && plain.groups.is_none());
+        assert_eq!(kept.effects, plain.effects);
+        let by = [By::parse("x15:3")];
+        let audit = Audit::of(&world.cohort, &kept, &by).expect("an audit");
+        assert_eq!(audit, Audit::of(&world.cohort, &plain, &by).expect("an audit"));
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let again = pool.install(|| {
+                let found = analysis::run_for_audit(&world.cohort, &options, &Unwatched).expect("a run");
+                Audit::of(&world.cohort, &found, &by).expect("an audit")
+            });
+            assert_eq!(audit, again, "{threads} threads");
+        }
+    }
+}
+
+/// Without an audit the averages are the same means, and nothing that rests on groups is there.
+#[test]
+fn an_audit_that_was_not_asked_for() {
+    let (world, found) = world(1000);
+    let whole = Audit::of(&world.cohort, &found, &[]).expect("an audit");
+    let short = Audit::not_asked(&world.cohort, &found, &[]).expect("averages");
+    assert!(!short.asked && short.balance.is_none() && short.horizons.is_empty());
+    assert_eq!(short.follow_up, whole.follow_up);
+    for a in &short.averages {
+        let with = whole.averages.iter().find(|b| b.estimand == a.estimand && b.population == a.population);
+        let with = with.expect("it is listed");
+        assert!((a.estimate.unwrap() - with.estimate.unwrap()).abs() < 1e-9 && a.se.is_none(), "{a:?} {with:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use dvim::cohort::Arm;
 use dvim::effect::{Corrected, Spread};
 use dvim::interval;
-use dvim::survival::{Influence, Summary, SurvivalCurve};
+use dvim::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
 use proptest::prelude::*;
 
 /// The two arms (maintained, not maintained) of R's `aml`, in order of time; `None`, loudly, where the data are not there.
@@ -168,6 +168,36 @@ proptest! {
         }
         prop_assert!(sum(&influence.survival).abs() < 1e-9 && sum(&influence.restricted_mean).abs() < 1e-9);
         prop_assert!(sum(&influence.mean_event_time).abs() < 1e-9);
+    }
+
+    /// The two ways that are faster, one functional alone and many horizons at once, say the same.
+    #[test]
+    fn faster_influences_are_the_same(units in ties(), step in 0.2f64..1.0, scale in 0.5f64..2.0) {
+        let horizons: Vec<f64> = (1..=14).map(|h| step * f64::from(h)).collect();
+        let mut many = Influences::default();
+        many.fill(&units, &horizons);
+        for (h, &horizon) in horizons.iter().enumerate() {
+            let mut all = Influence::default();
+            let summary = all.fill(&units, horizon);
+            prop_assert_eq!(&many.summaries[h], &summary);
+            let mut one = Vec::new();
+            for (of, expected) in
+                [(Functional::Survival, &all.survival), (Functional::MeanEventTime, &all.mean_event_time)]
+            {
+                Influence::fill_one(&mut one, &units, horizon, &summary, of, scale);
+                let scaled: Vec<f64> = expected.iter().map(|v| scale * v).collect();
+                prop_assert_eq!(&one, &scaled);
+            }
+            let (n, rest) = many.left[h];
+            for j in 0..units.len() {
+                let [phi, psi] = if j < n { many.own[j] } else { rest };
+                prop_assert!((summary.survival * phi - all.survival[j]).abs() < 1e-12);
+                if let Some(m) = summary.mean_event_time() {
+                    let found = (m * phi - psi) / (1.0 - summary.survival);
+                    prop_assert!((found - all.mean_event_time[j]).abs() < 1e-9, "{found} {}", all.mean_event_time[j]);
+                }
+            }
+        }
     }
 
     /// An influence is the derivative with respect to the weight of the unit.

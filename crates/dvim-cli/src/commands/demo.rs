@@ -27,7 +27,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let world = simulate(SCENARIO, args.n, false, args.seed);
     let cohort = &world.cohort;
     let options = Options::default();
-    let found = analysis::run(cohort, &options, &progress)?;
+    let found = analysis::run_for_audit(cohort, &options, &progress)?;
 
     let sha256 = directory.write("cohort.csv", |out| tables::write_cohort(out, cohort))?;
     directory.write("truth.csv", |out| tables::write_truth(out, &world))?;

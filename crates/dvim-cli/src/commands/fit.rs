@@ -18,6 +18,14 @@ use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::text;
 use std::path::Path;
 
+/// What is wanted besides the effects.
+pub struct Asked {
+    /// Average effects by these covariates too.
+    pub by: Vec<By>,
+    /// The audit.
+    pub audit: bool,
+}
+
 /// A table that was analysed.
 pub struct Analysed {
     pub cohort: Cohort,
@@ -36,7 +44,7 @@ impl Analysed {
         read: ReadTable,
         roles: &Roles,
         options: &Options,
-        by: &[By],
+        asked: &Asked,
         progress: &Progress,
     ) -> Result<Analysed, Failure> {
         let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
@@ -44,9 +52,11 @@ impl Analysed {
         let n_rows = read.table.n_rows();
         drop(read.table);
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
-        let found = analysis::run(&cohort, options, progress)?;
+        let run = if asked.audit { analysis::run_for_audit } else { analysis::run };
+        let mut found = run(&cohort, options, progress)?;
         warnings.extend(found.fit.level_problems(&cohort));
-        let audit = Audit::of(&cohort, &found, by)?;
+        let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
+        found.groups = None;
         let input = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
         let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
         Ok(Analysed { cohort, found, audit, flow, warnings, input, roles })
@@ -81,7 +91,8 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     refuse_too_large(args)?;
     let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
-    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &args.by.by(), &progress)?;
+    let asked = Asked { by: args.by.by(), audit: !args.no_audit };
+    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &asked, &progress)?;
     let origin = done.origin(args.format.format());
     let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
     if let Some(file) = &args.report {
@@ -99,7 +110,8 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
 fn refuse_too_large(args: &FitArgs) -> Result<(), Failure> {
     let (Some(shape), Some(available)) = (forecast_shape(&args.table), available()) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
-    let needed = |n: usize| analysis::memory_needed(n, p.max(1), args.method.train_fraction);
+    let options = args.method.options();
+    let needed = |n: usize| analysis::memory_needed(n, p.max(1), &options, !args.no_audit);
     if needed(shape.n_rows) <= available {
         return Ok(());
     }

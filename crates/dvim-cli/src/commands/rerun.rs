@@ -1,6 +1,6 @@
 //! `dvim rerun`: the same again, and whether it is.
 
-use super::fit::Analysed;
+use super::fit::{Analysed, Asked};
 use super::{read_cohort_table, use_threads};
 use crate::args::RerunArgs;
 use crate::progress::Progress;
@@ -37,7 +37,8 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
         )));
     }
     let by: Vec<By> = summary.audit.iter().flat_map(|a| &a.by).map(|b| By::parse(b)).collect();
-    let done = Analysed::new(&table, read, &roles, &options, &by, &progress)?;
+    let asked = Asked { by, audit: summary.audit.as_ref().is_none_or(|a| a.asked) };
+    let done = Analysed::new(&table, read, &roles, &options, &asked, &progress)?;
     // Without --output the new run is compared and forgotten.
     let target =
         args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));

@@ -2,7 +2,7 @@
 //!
 //! Let `e_z(i)` be the value (Ŝ(H), or CMET) of unit i's group in arm z, and `θ_z = Σ_{i∈P} e_z(i)/n` its mean over a
 //! population P of n estimated units. A unit j of the pool serves in many groups, so the terms of the sum are far from
-//! independent. But each group's value is, to first order, a sum over its members ([`Influence`]), hence so is θ_z:
+//! independent. But each group's value is, to first order, a sum over its members ([`crate::survival::Influence`]), hence so is θ_z:
 //!
 //! `θ̂_z − θ_z ≈ Σ_j U_zj`,  `U_zj = (1/n) Σ_{i∈P: j∈G_z(i)} IF_j(G_z(i))`,
 //!
@@ -22,15 +22,16 @@
 //! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
 //! training set is another sample, so the two variances add.
 
-use super::passes::{Side, Walk, unbiased};
+use super::passes::{Gather, Group, Side, Walk, part};
 use crate::analysis::{Analysis, average};
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{CureModel, truncated_mean};
 use crate::effect::Effect;
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::interval::two_sided;
+use crate::metric::Scaling;
 use crate::schema::{Covariate, Kind};
-use crate::survival::Influence;
+use rayon::prelude::*;
 use std::fmt;
 
 /// An average over a population, with its interval.
@@ -214,6 +215,98 @@ impl Populations {
 }
 
 /// What the walk through the groups of one arm and side gathers, for each population.
+pub(super) struct Sums<'a> {
+    analysis: &'a Analysis,
+    populations: &'a Populations,
+    scaling: &'a Scaling,
+    cohort: &'a Cohort,
+    model: &'a CureModel,
+    side: Side,
+    /// Of each unit of the pool, by rank: its weight in the model's value of a group.
+    weights: Vec<f64>,
+    /// By rank, the sums of influences and the shares in the groups' model values: two for each population.
+    sums: Vec<f64>,
+    /// Less what the model expects of the units themselves.
+    own: Vec<Expected>,
+    /// What the model expects of the units of the pool, by rank, and their positions in the cohort.
+    of_pool: Vec<(Predicted, u32)>,
+}
+
+impl<'a> Sums<'a> {
+    pub(super) fn new(walk: &Walk<'a>, populations: &'a Populations, arm: Arm, side: Side) -> Sums<'a> {
+        let (cohort, fit) = (walk.cohort, &walk.analysis.fit);
+        let pool = &walk.pools[arm.index()];
+        let (scaling, model) = (&fit.metrics.cure.scaling, &fit.models[arm.index()]);
+        let mut by_rank = vec![0; pool.len()];
+        for (m, &i) in pool.units.iter().enumerate() {
+            by_rank[pool.rank(m as u32) as usize] = i;
+        }
+        let of_pool: Vec<(Predicted, u32)> = by_rank
+            .into_par_iter()
+            .with_min_len(1024)
+            .map(|i| (Predicted::of(model, &scaling.apply(cohort.covariates(i as usize)), side), i))
+            .collect();
+        Sums {
+            analysis: walk.analysis,
+            populations,
+            scaling,
+            cohort,
+            model,
+            side,
+            weights: of_pool.iter().map(|(p, _)| p.weight).collect(),
+            sums: vec![0.0; 2 * populations.names.len() * pool.len()],
+            own: vec![Expected::new(cohort.n_covariates()); populations.names.len()],
+            of_pool,
+        }
+    }
+
+    /// Over populations with these numbers of units.
+    fn finish(&self, n: &[usize]) -> Gathered {
+        let width = 2 * n.len();
+        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
+        for (p, own) in self.own.iter().enumerate() {
+            let size = n[p].max(1) as f64;
+            let (mut square, mut all) = (0.0, own.clone());
+            for (sums, (of, i)) in self.sums.chunks_exact(width).zip(&self.of_pool) {
+                square += sums[2 * p] * sums[2 * p];
+                if sums[2 * p + 1] > 0.0 {
+                    all.add(sums[2 * p + 1], of, &self.scaling.apply(self.cohort.covariates(*i as usize)));
+                }
+            }
+            out.pool_variance.push(square / (size * size));
+            out.bias.push(all.value / size);
+            out.bias_variance.push(all.variance(self.model, self.side).map(|v| v / (size * size)));
+        }
+        out
+    }
+}
+
+impl Gather for Sums<'_> {
+    fn add(&mut self, group: &Group<'_>) {
+        if self.side == Side::Time && self.analysis.effects[group.unit].time().is_none() {
+            return;
+        }
+        let total: f64 = group.ranks.iter().map(|&r| self.weights[r as usize]).sum();
+        let share = if total > 0.0 { 1.0 / total } else { 0.0 };
+        let x = self.scaling.apply(self.cohort.covariates(self.analysis.units[group.unit] as usize));
+        let unit = Predicted::of(self.model, &x, self.side);
+        let width = 2 * self.populations.names.len();
+        let of = &self.populations.of[group.unit];
+        for (&r, v) in group.ranks.iter().zip(group.influence) {
+            let weight = share * self.weights[r as usize];
+            let sums = &mut self.sums[r as usize * width..(r as usize + 1) * width];
+            for &p in of {
+                sums[2 * p as usize] += v;
+                sums[2 * p as usize + 1] += weight;
+            }
+        }
+        for &p in of {
+            self.own[p as usize].add(-1.0, &unit, &x);
+        }
+    }
+}
+
+/// The same when all groups were seen.
 struct Gathered {
     /// Σ_j U_j².
     pool_variance: Vec<f64>,
@@ -292,14 +385,19 @@ pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<Ave
 }
 
 /// The same over populations that are already made.
-pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
+fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
+    let sums = walk.gather(|arm, side| Sums::new(walk, populations, arm, side));
+    from_sums(walk, populations, part(&sums, |s| s))
+}
+
+/// The averages from what the walk gathered.
+pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: [[&Sums<'_>; 2]; 2]) -> Vec<AverageEffect> {
     let (cohort, analysis) = (walk.cohort, walk.analysis);
     let fit = &analysis.fit;
-    let n_populations = populations.names.len();
     let horizon = cohort.horizon();
     // A time effect exists where both arms have an event; its averages, of either arm, are over those units.
     let counts = |side: Side| {
-        let mut n = vec![0usize; n_populations];
+        let mut n = vec![0usize; populations.names.len()];
         for (e, of) in analysis.effects.iter().zip(&populations.of) {
             if side == Side::Cure || e.time().is_some() {
                 of.iter().for_each(|&p| n[p as usize] += 1);
@@ -308,60 +406,7 @@ pub fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEf
         n
     };
     let n_in = Side::BOTH.map(counts);
-    let scaled = |i: u32| fit.metrics.cure.scaling.apply(cohort.covariates(i as usize));
-    let gathered = walk.each(|arm, side| {
-        let pool = &walk.pools[arm.index()];
-        let model = &fit.models[arm.index()];
-        // The model's value and its slope in the linear predictor: of the units of the pool, and of those estimated.
-        let predict = |i: &u32| Predicted::of(model, &scaled(*i), side);
-        let of_pool: Vec<Predicted> = pool.units.iter().map(predict).collect();
-        let n = &n_in[side as usize];
-        let mut influence = Influence::default();
-        let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
-        // Sums of influences by rank, and of shares in the groups' model values by position.
-        let mut used = vec![vec![0.0; pool.len()]; n_populations];
-        let mut shares = vec![vec![0.0; pool.len()]; n_populations];
-        let mut own = vec![Expected::new(cohort.n_covariates()); n_populations];
-        walk.groups(arm, side, |q, members, _| {
-            if side == Side::Time && analysis.effects[q].time().is_none() {
-                return;
-            }
-            ranks.clear();
-            ranks.extend(members.iter().map(|&m| pool.rank(m)));
-            ranks.sort_unstable();
-            outcomes.clear();
-            outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
-            let scale = unbiased(&influence.fill(&outcomes, horizon), side, members.len());
-            let values = match side {
-                Side::Cure => &influence.survival,
-                Side::Time => &influence.mean_event_time,
-            };
-            let total: f64 = members.iter().map(|&m| of_pool[m as usize].weight).sum();
-            let x = scaled(analysis.units[q]);
-            let unit = Predicted::of(model, &x, side);
-            for &p in &populations.of[q] {
-                let (used, shares) = (&mut used[p as usize], &mut shares[p as usize]);
-                for (&r, v) in ranks.iter().zip(values) {
-                    used[r as usize] += scale * v;
-                }
-                if total > 0.0 {
-                    members.iter().for_each(|&m| shares[m as usize] += of_pool[m as usize].weight / total);
-                }
-                own[p as usize].add(-1.0, &unit, &x);
-            }
-        });
-        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
-        for p in 0..n_populations {
-            let size = n[p].max(1) as f64;
-            out.pool_variance.push(used[p].iter().map(|v| v * v).sum::<f64>() / (size * size));
-            for (m, &share) in shares[p].iter().enumerate().filter(|(_, s)| **s > 0.0) {
-                own[p].add(share, &of_pool[m], &scaled(pool.units[m]));
-            }
-            out.bias.push(own[p].value / size);
-            out.bias_variance.push(own[p].variance(model, side).map(|v| v / (size * size)));
-        }
-        out
-    });
+    let gathered = walk.each(|arm, side| sums[arm.index()][side as usize].finish(&n_in[side as usize]));
 
     let mut out = Vec::new();
     for side in Side::BOTH {

@@ -10,7 +10,7 @@
 //! - KS, the largest distance of the two weighted distribution functions;
 //! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
 
-use super::passes::{Side, Walk};
+use super::passes::{Gather, Group, Side, Walk, part};
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
 use rayon::prelude::*;
@@ -98,28 +98,20 @@ pub const FAR: f64 = 2.0;
 impl Balance {
     /// The balance of a run.
     pub fn of(walk: &Walk<'_>) -> Balance {
+        let seen = walk.gather(|arm, _| Counts::new(walk, arm));
+        Balance::from_counts(walk, part(&seen, |s| s))
+    }
+
+    /// The same from what the walk gathered.
+    pub(super) fn from_counts(walk: &Walk<'_>, found: [[&Counts; 2]; 2]) -> Balance {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
-        struct Found {
-            counts: Vec<u32>,
-            /// For each estimated unit the distance to the nearest member that is not the unit itself.
-            nearest: Vec<f64>,
-        }
-        let found = walk.each(|arm, side| {
-            let pool = &walk.pools[arm.index()];
-            let mut counts = vec![0u32; pool.len()];
-            let mut nearest = vec![f64::NAN; analysis.units.len()];
-            walk.groups(arm, side, |q, members, squared| {
-                members.iter().for_each(|&m| counts[m as usize] += 1);
-                let other = members.iter().position(|&m| pool.units[m as usize] != analysis.units[q]);
-                nearest[q] = other.map_or(f64::NAN, |m| squared[m].sqrt());
-            });
-            Found { counts, nearest }
-        });
         let uses: Vec<Uses> = Arm::BOTH
             .into_iter()
             .flat_map(|z| Side::BOTH.map(|s| (z, s)))
             .map(|(arm, side)| {
-                let counts = found[arm.index()][side as usize].counts.clone();
+                let pool = &walk.pools[arm.index()];
+                let by_rank = &found[arm.index()][side as usize].by_rank;
+                let counts: Vec<u32> = (0..pool.len() as u32).map(|m| by_rank[pool.rank(m) as usize]).collect();
                 let (mut sum, mut square) = (0.0, 0.0);
                 for &c in &counts {
                     sum += f64::from(c);
@@ -128,7 +120,7 @@ impl Balance {
                 Uses {
                     arm,
                     side,
-                    units: walk.pools[arm.index()].units.clone(),
+                    units: pool.units.clone(),
                     effective_size: if square > 0.0 { sum * sum / square } else { 0.0 },
                     n_unused: counts.iter().filter(|&&c| c == 0).count(),
                     most: counts.iter().copied().max().unwrap_or(0),
@@ -136,24 +128,8 @@ impl Balance {
                 }
             })
             .collect();
-        let covariates = (0..cohort.n_covariates())
-            .into_par_iter()
-            .map(|j| {
-                let plain = Arm::BOTH.map(|z| weighted(cohort, &uses[2 * z.index()], j, false));
-                let spread = {
-                    let [c, t] = plain.each_ref().map(|v| moments(v).1);
-                    (0.5 * (c + t)).sqrt()
-                };
-                let after =
-                    |side: Side| Arm::BOTH.map(|z| weighted(cohort, &uses[2 * z.index() + side as usize], j, true));
-                CovariateBalance {
-                    covariate: cohort.names()[j].clone(),
-                    before: agreement(&plain, spread),
-                    cure: agreement(&after(Side::Cure), spread),
-                    time: agreement(&after(Side::Time), spread),
-                }
-            })
-            .collect();
+        let covariates =
+            (0..cohort.n_covariates()).into_par_iter().map(|j| covariate_balance(cohort, &uses, j)).collect();
 
         let mut nearest_other = [[0.0; 3]; 2];
         let mut limit = [None; 2];
@@ -188,42 +164,88 @@ impl Balance {
     }
 }
 
-/// Values and weights of one covariate in one pool, those of weight 0 left out.
-fn weighted(cohort: &Cohort, uses: &Uses, j: usize, by_use: bool) -> Vec<(f64, f64)> {
-    let pairs = uses.units.iter().zip(&uses.counts);
-    pairs
-        .map(|(&i, &c)| (cohort.covariates(i as usize)[j], if by_use { f64::from(c) } else { 1.0 }))
-        .filter(|(_, w)| *w > 0.0)
-        .collect()
+/// How often each unit of a pool is used, and how near the members are.
+pub(super) struct Counts {
+    /// By rank: the groups that a unit of the pool is in.
+    by_rank: Vec<u32>,
+    /// For each estimated unit the distance to the nearest member that is not the unit itself.
+    nearest: Vec<f64>,
+}
+
+impl Counts {
+    pub(super) fn new(walk: &Walk<'_>, arm: Arm) -> Counts {
+        let nearest = Vec::with_capacity(walk.analysis.units.len());
+        Counts { by_rank: vec![0; walk.pools[arm.index()].len()], nearest }
+    }
+}
+
+impl Gather for Counts {
+    fn add(&mut self, group: &Group<'_>) {
+        group.ranks.iter().for_each(|&r| self.by_rank[r as usize] += 1);
+        self.nearest.push(group.nearest);
+    }
+}
+
+/// One covariate in both pools: values in the order of the pools, and who comes when they are in order.
+struct Values {
+    /// Control, treated.
+    of: [Vec<f64>; 2],
+    /// Arm and position in the pool, ascending by value; ties as they stand.
+    order: Vec<(u8, u32)>,
+}
+
+fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalance {
+    let of = Arm::BOTH
+        .map(|z| -> Vec<f64> { uses[2 * z.index()].units.iter().map(|&i| cohort.covariates(i as usize)[j]).collect() });
+    let mut order: Vec<(u8, u32)> =
+        (0..2).flat_map(|z| (0..of[z as usize].len() as u32).map(move |m| (z, m))).collect();
+    let value = |&(z, m): &(u8, u32)| of[z as usize][m as usize];
+    order.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    let values = Values { of, order };
+    let ones = Arm::BOTH.map(|z| vec![1; uses[2 * z.index()].units.len()]);
+    let plain = [&ones[0][..], &ones[1][..]];
+    let after = |side: Side| Arm::BOTH.map(|z| &uses[2 * z.index() + side as usize].counts[..]);
+    let spread = {
+        let [c, t] = [0, 1].map(|z| moments(&values.of[z], plain[z]).1);
+        (0.5 * (c + t)).sqrt()
+    };
+    CovariateBalance {
+        covariate: cohort.names()[j].clone(),
+        before: agreement(&values, plain, spread),
+        cure: agreement(&values, after(Side::Cure), spread),
+        time: agreement(&values, after(Side::Time), spread),
+    }
 }
 
 /// Weighted mean and variance.
-fn moments(values: &[(f64, f64)]) -> (f64, f64) {
-    let (sum, square) = values.iter().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
-    let mean = values.iter().map(|(x, w)| w * x).sum::<f64>() / sum;
-    let spread: f64 = values.iter().map(|(x, w)| w * (x - mean) * (x - mean)).sum();
+fn moments(values: &[f64], weights: &[u32]) -> (f64, f64) {
+    let pairs = || values.iter().zip(weights).map(|(x, w)| (x, f64::from(*w)));
+    let (sum, square) = pairs().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
+    let mean = pairs().map(|(x, w)| w * x).sum::<f64>() / sum;
+    let spread: f64 = pairs().map(|(x, w)| w * (x - mean) * (x - mean)).sum();
     let free = sum - square / sum;
     (mean, if free > 0.0 { spread / free } else { 0.0 })
 }
 
-fn agreement(arms: &[Vec<(f64, f64)>; 2], spread: f64) -> Agreement {
-    let [(c, vc), (t, vt)] = arms.each_ref().map(|v| moments(v));
+fn agreement(values: &Values, weights: [&[u32]; 2], spread: f64) -> Agreement {
+    let [(c, vc), (t, vt)] = [0, 1].map(|z| moments(&values.of[z], weights[z]));
     Agreement {
         difference: if spread > 0.0 { (t - c) / spread } else { 0.0 },
         variance_ratio: (vc > 0.0).then(|| vt / vc),
-        ks: kolmogorov_smirnov(arms),
+        ks: kolmogorov_smirnov(values, weights),
     }
 }
 
-fn kolmogorov_smirnov(arms: &[Vec<(f64, f64)>; 2]) -> f64 {
-    let totals = arms.each_ref().map(|v| v.iter().map(|(_, w)| w).sum::<f64>());
-    let mut all: Vec<(f64, f64)> = Vec::with_capacity(arms[0].len() + arms[1].len());
-    all.extend(arms[0].iter().map(|&(x, w)| (x, -w / totals[0])));
-    all.extend(arms[1].iter().map(|&(x, w)| (x, w / totals[1])));
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+fn kolmogorov_smirnov(values: &Values, weights: [&[u32]; 2]) -> f64 {
+    let totals = weights.map(|w| w.iter().map(|&w| f64::from(w)).sum::<f64>());
     let (mut distance, mut most) = (0.0, 0.0);
-    for same in all.chunk_by(|a, b| a.0 == b.0) {
-        distance += same.iter().map(|(_, w)| w).sum::<f64>();
+    let value = |&(z, m): &(u8, u32)| values.of[z as usize][m as usize];
+    for same in values.order.chunk_by(|a, b| value(a) == value(b)) {
+        let step = |&(z, m): &(u8, u32)| {
+            let share = f64::from(weights[z as usize][m as usize]) / totals[z as usize];
+            if z == 0 { -share } else { share }
+        };
+        distance += same.iter().map(step).sum::<f64>();
         most = f64::max(most, f64::abs(distance));
     }
     most

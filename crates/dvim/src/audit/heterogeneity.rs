@@ -15,13 +15,12 @@
 //! degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of 2,000 at 5 % (matching bias
 //! that differs between fifths may be why). Of 600 such cohorts AUTOC rejects 6.3 %, the slope 7.2 %.
 
-use super::passes::{Side, Walk, unbiased};
+use super::passes::{Gather, Group, Side, Walk, part};
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::interval::two_sided;
 use crate::numeric::normal_cdf;
-use crate::survival::Influence;
-use nalgebra::DMatrix;
+use rayon::prelude::*;
 
 /// Groups by predicted effect.
 pub const FIFTHS: usize = 5;
@@ -81,9 +80,21 @@ impl Heterogeneity {
     }
 
     /// The same from a walk that is already prepared.
-    pub fn of_walk(walk: &Walk<'_>) -> Heterogeneity {
-        let (cure, time) = rayon::join(|| varies(walk, Side::Cure), || varies(walk, Side::Time));
-        Heterogeneity { cure, time }
+    fn of_walk(walk: &Walk<'_>) -> Heterogeneity {
+        let asked = Weighted::of(walk);
+        let seen = walk.gather(|arm, side| Sums::new(walk, &asked, arm, side));
+        Heterogeneity::from_sums(walk, &asked, part(&seen, |s| s))
+    }
+
+    /// The same from what the walk gathered.
+    pub(super) fn from_sums(
+        walk: &Walk<'_>,
+        asked: &[Option<Weighted>; 2],
+        sums: [[&Sums<'_>; 2]; 2],
+    ) -> Heterogeneity {
+        let z = two_sided(walk.analysis.fit.options.confidence);
+        let of = |s: usize| Some(asked[s].as_ref()?.finish([sums[0][s], sums[1][s]], z));
+        Heterogeneity { cure: of(0), time: of(1) }
     }
 }
 
@@ -92,110 +103,159 @@ const FEWEST: usize = 50;
 /// The weighted sums: slope, AUTOC, then the fifths.
 const SUMS: usize = 2 + FIFTHS;
 
-fn varies(walk: &Walk<'_>, side: Side) -> Option<Varies> {
-    let (cohort, analysis) = (walk.cohort, walk.analysis);
-    let fit = &analysis.fit;
-    // Units whose effect is defined: position, prediction, estimate.
-    let predicted = |q: usize| {
-        let x = fit.metrics.cure.scaling.apply(cohort.covariates(analysis.units[q] as usize));
-        let of = |z: Arm| match side {
-            Side::Cure => fit.models[z.index()].cure_probability(&x),
-            Side::Time => fit.models[z.index()].mean_event_time(&x),
+/// What is weighed, before the walk: it depends on covariates only.
+pub(super) struct Weighted {
+    /// Units whose effect is defined: position, prediction, estimate; the largest prediction first.
+    units: Vec<(usize, f64, f64)>,
+    /// For each estimated unit its weights; zeros of those whose effect is undefined.
+    weights: Vec<UnitWeights>,
+    /// Units of each fifth.
+    sizes: [usize; FIFTHS],
+    /// Σ aᵢ eᵢ.
+    sums: [f64; SUMS],
+}
+
+/// The weights of one unit: in the slope, in AUTOC, and in its own fifth.
+#[derive(Clone, Copy, Default)]
+struct UnitWeights {
+    slope: f64,
+    autoc: f64,
+    in_fifth: f64,
+    fifth: u32,
+    is_defined: bool,
+}
+
+impl UnitWeights {
+    /// Adds `value`, weighted, to the sums.
+    fn add(&self, value: f64, to: &mut [f64; SUMS]) {
+        to[0] += self.slope * value;
+        to[1] += self.autoc * value;
+        to[2 + self.fifth as usize] += self.in_fifth * value;
+    }
+}
+
+/// The fifth of the unit of this rank among `n`, the largest prediction first.
+fn fifth_of(rank: usize, n: usize) -> usize {
+    FIFTHS - 1 - rank * FIFTHS / n
+}
+
+impl Weighted {
+    /// Cure, time.
+    pub(super) fn of(walk: &Walk<'_>) -> [Option<Weighted>; 2] {
+        let (cure, time) = rayon::join(|| Weighted::new(walk, Side::Cure), || Weighted::new(walk, Side::Time));
+        [cure, time]
+    }
+
+    fn new(walk: &Walk<'_>, side: Side) -> Option<Weighted> {
+        let (cohort, analysis) = (walk.cohort, walk.analysis);
+        let fit = &analysis.fit;
+        let predicted = |q: usize| {
+            let x = fit.metrics.cure.scaling.apply(cohort.covariates(analysis.units[q] as usize));
+            let of = |z: Arm| match side {
+                Side::Cure => fit.models[z.index()].cure_probability(&x),
+                Side::Time => fit.models[z.index()].mean_event_time(&x),
+            };
+            of(Arm::Treated) - of(Arm::Control)
         };
-        of(Arm::Treated) - of(Arm::Control)
-    };
-    let estimate = |q: usize| match side {
-        Side::Cure => Some(analysis.effects[q].cure()),
-        Side::Time => analysis.effects[q].time(),
-    };
-    let mut units: Vec<(usize, f64, f64)> =
-        (0..analysis.units.len()).filter_map(|q| Some((q, predicted(q), estimate(q)?))).collect();
-    let n = units.len();
-    // Largest prediction first; ties by position, so that nothing depends on the sort.
-    units.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mean = units.iter().map(|u| u.1).sum::<f64>() / n as f64;
-    let spread: f64 = units.iter().map(|u| (u.1 - mean) * (u.1 - mean)).sum();
-    if n < FEWEST || spread <= 1e-24 * (1.0 + mean * mean) * n as f64 {
-        return None;
+        let estimate = |q: usize| match side {
+            Side::Cure => Some(analysis.effects[q].cure()),
+            Side::Time => analysis.effects[q].time(),
+        };
+        let mut units: Vec<(usize, f64, f64)> = (0..analysis.units.len())
+            .into_par_iter()
+            .with_min_len(1024)
+            .filter_map(|q| Some((q, predicted(q), estimate(q)?)))
+            .collect();
+        let n = units.len();
+        // Largest prediction first; ties by position, so that nothing depends on the sort.
+        units.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let mean = units.iter().map(|u| u.1).sum::<f64>() / n as f64;
+        let spread: f64 = units.iter().map(|u| (u.1 - mean) * (u.1 - mean)).sum();
+        if n < FEWEST || spread <= 1e-24 * (1.0 + mean * mean) * n as f64 {
+            return None;
+        }
+        let mut sizes = [0; FIFTHS];
+        (0..n).for_each(|r| sizes[fifth_of(r, n)] += 1);
+        let mut weights = vec![UnitWeights::default(); analysis.units.len()];
+        let mut sums = [0.0; SUMS];
+        let mut harmonic: f64 = (1..=n).map(|k| 1.0 / k as f64).sum();
+        for (r, u) in units.iter().enumerate() {
+            let fifth = fifth_of(r, n);
+            let w = UnitWeights {
+                slope: (u.1 - mean) / spread,
+                // harmonic is H_n − H_{r−1} for rank r counted from 1.
+                autoc: (harmonic - 1.0) / n as f64,
+                in_fifth: 1.0 / sizes[fifth] as f64,
+                fifth: fifth as u32,
+                is_defined: true,
+            };
+            harmonic -= 1.0 / (r + 1) as f64;
+            w.add(u.2, &mut sums);
+            weights[u.0] = w;
+        }
+        Some(Weighted { units, weights, sizes, sums })
     }
-    let mut weights = vec![[0.0; SUMS]; analysis.units.len()];
-    let fifth_of = |rank: usize| FIFTHS - 1 - rank * FIFTHS / n;
-    let sizes: Vec<usize> = (0..FIFTHS).map(|f| (0..n).filter(|&r| fifth_of(r) == f).count()).collect();
-    let mut harmonic: f64 = (1..=n).map(|k| 1.0 / k as f64).sum();
-    for (r, u) in units.iter().enumerate() {
-        let w = &mut weights[u.0];
-        w[0] = (u.1 - mean) / spread;
-        // harmonic is H_n − H_{r−1} for rank r counted from 1.
-        w[1] = (harmonic - 1.0) / n as f64;
-        harmonic -= 1.0 / (r + 1) as f64;
-        w[2 + fifth_of(r)] = 1.0 / sizes[fifth_of(r)] as f64;
-    }
-    let mut sums = [0.0; SUMS];
-    for u in &units {
-        (0..SUMS).for_each(|f| sums[f] += weights[u.0][f] * u.2);
-    }
-    let covariance = [Arm::Control, Arm::Treated]
-        .map(|arm| {
-            let pool = &walk.pools[arm.index()];
-            let mut used = vec![[0.0; SUMS]; pool.len()];
-            let mut influence = Influence::default();
-            let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
-            walk.groups(arm, side, |q, members, _| {
-                if estimate(q).is_none() {
-                    return;
-                }
-                ranks.clear();
-                ranks.extend(members.iter().map(|&m| pool.rank(m)));
-                ranks.sort_unstable();
-                outcomes.clear();
-                outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
-                let scale = unbiased(&influence.fill(&outcomes, cohort.horizon()), side, members.len());
-                let values = match side {
-                    Side::Cure => &influence.survival,
-                    Side::Time => &influence.mean_event_time,
-                };
-                for (&r, v) in ranks.iter().zip(values) {
-                    let used = &mut used[r as usize];
-                    (0..SUMS).for_each(|f| used[f] += weights[q][f] * scale * v);
-                }
-            });
-            let mut c = DMatrix::<f64>::zeros(SUMS, SUMS);
-            for u in &used {
-                for a in 0..SUMS {
-                    for b in 0..=a {
-                        c[(a, b)] += u[a] * u[b];
-                    }
-                }
+
+    /// When all groups of both arms were seen; `z` is the normal quantile of the intervals.
+    fn finish(&self, seen: [&Sums<'_>; 2], z: f64) -> Varies {
+        let (units, sums) = (&self.units, &self.sums);
+        let n = units.len();
+        let mut variance = [0.0; SUMS];
+        for of_arm in seen {
+            let mut square = [0.0; SUMS];
+            for u in &of_arm.used {
+                (0..SUMS).for_each(|f| square[f] += u[f] * u[f]);
             }
-            c.fill_upper_triangle_with_lower_triangle();
-            c
-        })
-        .into_iter()
-        .fold(DMatrix::zeros(SUMS, SUMS), |a, b| a + b);
-    let tested = |f: usize| {
-        let se = covariance[(f, f)].sqrt();
-        Tested { estimate: sums[f], se, p: if se > 0.0 { 2.0 * normal_cdf(-(sums[f] / se).abs()) } else { 1.0 } }
-    };
-    let z = two_sided(fit.options.confidence);
-    let fifths = (0..FIFTHS)
-        .map(|f| {
-            let se = covariance[(2 + f, 2 + f)].sqrt();
-            let members = units.iter().enumerate().filter(|(r, _)| fifth_of(*r) == f);
-            Fifth {
-                n_units: sizes[f],
-                predicted: members.map(|(_, u)| u.1).sum::<f64>() / sizes[f] as f64,
-                estimate: sums[2 + f],
-                low: sums[2 + f] - z * se,
-                high: sums[2 + f] + z * se,
-            }
-        })
-        .collect();
-    let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
-    let ranking = (1..=10)
-        .map(|tenth| {
-            let top = (n * tenth / 10).max(1);
-            (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
-        })
-        .collect();
-    Some(Varies { slope: tested(0), fifths, autoc: tested(1), ranking })
+            (0..SUMS).for_each(|f| variance[f] += square[f]);
+        }
+        let tested = |f: usize| {
+            let se = variance[f].sqrt();
+            Tested { estimate: sums[f], se, p: if se > 0.0 { 2.0 * normal_cdf(-(sums[f] / se).abs()) } else { 1.0 } }
+        };
+        let fifths = (0..FIFTHS)
+            .map(|f| {
+                let se = variance[2 + f].sqrt();
+                let members = units.iter().enumerate().filter(|(r, _)| fifth_of(*r, n) == f);
+                Fifth {
+                    n_units: self.sizes[f],
+                    predicted: members.map(|(_, u)| u.1).sum::<f64>() / self.sizes[f] as f64,
+                    estimate: sums[2 + f],
+                    low: sums[2 + f] - z * se,
+                    high: sums[2 + f] + z * se,
+                }
+            })
+            .collect();
+        let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
+        let ranking = (1..=10)
+            .map(|tenth| {
+                let top = (n * tenth / 10).max(1);
+                (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
+            })
+            .collect();
+        Varies { slope: tested(0), fifths, autoc: tested(1), ranking }
+    }
+}
+
+/// The sums of weighted influences of one arm and side, by rank.
+pub(super) struct Sums<'a> {
+    weights: &'a [UnitWeights],
+    used: Vec<[f64; SUMS]>,
+}
+
+impl<'a> Sums<'a> {
+    pub(super) fn new(walk: &Walk<'_>, asked: &'a [Option<Weighted>; 2], arm: Arm, side: Side) -> Sums<'a> {
+        match &asked[side as usize] {
+            Some(asked) => Sums { weights: &asked.weights, used: vec![[0.0; SUMS]; walk.pools[arm.index()].len()] },
+            None => Sums { weights: &[], used: Vec::new() },
+        }
+    }
+}
+
+impl Gather for Sums<'_> {
+    fn add(&mut self, group: &Group<'_>) {
+        let Some(weights) = self.weights.get(group.unit).filter(|w| w.is_defined) else { return };
+        for (&r, v) in group.ranks.iter().zip(group.influence) {
+            weights.add(*v, &mut self.used[r as usize]);
+        }
+    }
 }

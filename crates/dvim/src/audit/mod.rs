@@ -1,8 +1,8 @@
 //! What a reviewer asks of a run: average effects with intervals that hold, whether follow-up reaches the horizon,
 //! whether the groups are comparable, and what it would take to overturn the conclusion.
 //!
-//! Every number rests on the groups that the estimates came from: one pass finds them again ([`passes`]), and what
-//! is averaged, weighed or bounded is read off that pass. Nothing here changes an estimate.
+//! Every number rests on the groups that the estimates came from: one walk goes through them ([`passes`]), and what
+//! is averaged, weighed or bounded is gathered on the way. Nothing here changes an estimate.
 
 pub mod average;
 pub mod balance;
@@ -17,13 +17,15 @@ use crate::error::Error;
 use average::{AverageEffect, By, Populations};
 use balance::Balance;
 use follow_up::FollowUp;
-use heterogeneity::Heterogeneity;
-use passes::Walk;
+use heterogeneity::{Heterogeneity, Weighted};
+use passes::{Gather, Group, Walk, part};
 use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
+    /// Whether it was asked for; if not, only what needs no group is there.
+    pub asked: bool,
     /// The covariates that averages were asked for by.
     pub by: Vec<By>,
     /// What is not there, and why: a sentence for each.
@@ -52,6 +54,8 @@ pub struct Audit {
 
 /// Why an audit of the adjusted estimator is short.
 pub const NOT_YET_ADJUSTED: &str = "standard errors and intervals for the adjusted estimator are not there yet, nor are balance, heterogeneity and sensitivity";
+/// Why a run that did not ask for an audit has averages without standard errors.
+pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standard errors and intervals of averages, nor balance, heterogeneity and sensitivity";
 /// Why an audit of a constrained run compares no group sizes.
 pub const NO_SIZES: &str =
     "group sizes are not compared under constraints: another size would leave other patients without a group";
@@ -71,12 +75,24 @@ impl Audit {
         })
     }
 
+    /// Averages without intervals and the follow-up of the cohort, for those who want effects alone.
+    pub fn not_asked(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
+        let populations = Populations::new(cohort, &analysis.units, by)?;
+        Ok(Audit { asked: false, ..Audit::without_groups(cohort, analysis, &populations, NOT_ASKED) })
+    }
+
     /// What can be said of the adjusted estimator so far: averages without intervals, and the follow-up of the cohort.
     /// Everything else here rests on the variance, the models or the metrics of the paper's estimator.
     fn of_adjusted(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Audit {
+        Audit::without_groups(cohort, analysis, populations, NOT_YET_ADJUSTED)
+    }
+
+    /// What can be said without going through the groups.
+    fn without_groups(cohort: &Cohort, analysis: &Analysis, populations: &Populations, why: &'static str) -> Audit {
         Audit {
+            asked: true,
             by: populations.by.clone(),
-            left_out: vec![NOT_YET_ADJUSTED],
+            left_out: vec![why],
             averages: average::plain_averages(analysis, populations),
             follow_up: follow_up(cohort),
             balance: None,
@@ -91,24 +107,52 @@ impl Audit {
     }
 
     /// The same from a walk that is already prepared.
-    pub fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
+    fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
-        let averages = average::average_over(walk, populations);
         let n_treated = analysis.units.iter().filter(|&&i| cohort.arm(i as usize) == Arm::Treated).count();
         let treated_share = n_treated as f64 / analysis.units.len().max(1) as f64;
+        let (asked, grid) = (Weighted::of(walk), sensitivity::horizon_grid(cohort));
+        let seen = walk.gather(|arm, side| Everything {
+            averages: average::Sums::new(walk, populations, arm, side),
+            counts: balance::Counts::new(walk, arm),
+            horizons: sensitivity::Horizons::new(walk, &grid, arm, side),
+            jumps: sensitivity::Jumps::new(walk, arm, side),
+            varies: heterogeneity::Sums::new(walk, &asked, arm, side),
+        });
+        let averages = average::from_sums(walk, populations, part(&seen, |s| &s.averages));
         Audit {
+            asked: true,
             by: populations.by.clone(),
             left_out: if walk.is_constrained() { vec![NO_SIZES] } else { Vec::new() },
             follow_up: follow_up(cohort),
-            balance: Some(Balance::of(walk)),
-            horizons: sensitivity::horizon_curve(walk),
+            balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
+            horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share),
             censoring: sensitivity::censoring(analysis),
-            always_uncured: sensitivity::always_uncured(walk),
+            always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
             group_sizes: sensitivity::group_sizes(walk),
             seeds: Vec::new(),
-            heterogeneity: Heterogeneity::of_walk(walk),
+            heterogeneity: Heterogeneity::from_sums(walk, &asked, part(&seen, |s| &s.varies)),
             averages,
         }
+    }
+}
+
+/// All that is summed over groups, in one walk.
+struct Everything<'a> {
+    averages: average::Sums<'a>,
+    counts: balance::Counts,
+    horizons: sensitivity::Horizons<'a>,
+    jumps: sensitivity::Jumps,
+    varies: heterogeneity::Sums<'a>,
+}
+
+impl Gather for Everything<'_> {
+    fn add(&mut self, group: &Group<'_>) {
+        self.averages.add(group);
+        self.counts.add(group);
+        self.horizons.add(group);
+        self.jumps.add(group);
+        self.varies.add(group);
     }
 }

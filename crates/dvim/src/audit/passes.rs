@@ -1,13 +1,11 @@
-//! One more walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
+//! One walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
-use crate::analysis::{Analysis, Fit};
+use crate::analysis::{Analysis, Fit, Searched, rows_of};
 use crate::cohort::{Arm, Cohort};
-use crate::constraint::{ConstrainedMatcher, Queries, Rules};
-use crate::effect::{Matcher, Pool};
-use crate::matching::Points;
+use crate::constraint::Rules;
+use crate::effect::{Groups, Pool};
 use crate::metric::Metric;
-use crate::survival::Summary;
-use std::sync::OnceLock;
+use crate::survival::{Functional, Influence, Summary};
 
 /// The two estimands, each with a metric and groups of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,40 +37,30 @@ impl Side {
     }
 }
 
-/// Queries searched at a time where groups are too many to be kept.
-const BLOCK: usize = 4096;
-/// Members of groups kept from one walk to the next, at most: 12 bytes each.
-const KEPT: usize = 16_000_000;
+/// Units searched at a time where the run kept no groups.
+const BLOCK: usize = 16_384;
 
-/// Finds groups as the run did: all units of a pool, or those that its constraints admit.
-enum Search<'a> {
-    Plain(Matcher<'a>),
-    Constrained(Box<ConstrainedMatcher<'a>>),
+/// A group on the way past.
+pub struct Group<'a> {
+    /// Position of the unit in `analysis.units`.
+    pub unit: usize,
+    /// The members by their places in the order of time of the pool, ascending.
+    pub ranks: &'a [u32],
+    /// Their outcomes.
+    pub outcomes: &'a [(f64, bool)],
+    /// Their influences on the group's value at H, times [`unbiased`]; empty where it is undefined.
+    pub influence: &'a [f64],
+    /// The distance to the nearest member that is not the unit itself; infinite where there is none.
+    pub nearest: f64,
 }
 
-impl Search<'_> {
-    /// Members and squared distances of the `k` of each unit, one unit after the other.
-    fn groups(&self, rows: &[f64], units: &[u32], placed: &Points, k: usize) -> (Vec<u32>, Vec<f64>) {
-        match self {
-            Search::Plain(matcher) => matcher.group(placed, k),
-            Search::Constrained(matcher) => {
-                let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
-                let (mut members, mut squared) = (Vec::new(), Vec::new());
-                for group in matcher.groups(&Queries { covariates: rows, own: &own }, placed, k) {
-                    let (m, d) = group.expect("a unit with an effect has its groups");
-                    members.extend(m);
-                    squared.extend(d);
-                }
-                (members, squared)
-            }
-        }
-    }
+/// Something that is summed over the groups of one arm and side.
+pub trait Gather: Send {
+    /// Takes one group; they come in the order of the units.
+    fn add(&mut self, group: &Group<'_>);
 }
 
-/// Members of all groups, K after K, and their squared distances.
-type Groups = (Vec<u32>, Vec<f64>);
-
-/// The groups of all estimated units of a run of the paper's estimator, ready to be walked through again and again.
+/// The groups of all estimated units of a run of the paper's estimator, ready to be walked through.
 pub struct Walk<'a> {
     /// The cohort.
     pub cohort: &'a Cohort,
@@ -82,22 +70,18 @@ pub struct Walk<'a> {
     pub pools: [Pool; 2],
     /// What the run asked of its groups.
     rules: Option<Rules>,
-    /// Groups found by an earlier walk, by arm and side.
-    kept: [[OnceLock<Groups>; 2]; 2],
 }
 
 impl<'a> Walk<'a> {
     /// Prepares the pools of a run; `None` for the adjusted estimator, whose groups differ from fold to fold and whose
     /// estimates are not those of its groups.
     pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Walk<'a>> {
-        let constraints = &analysis.fit.options.constraints;
-        let rules = || Rules::new(constraints, cohort).expect("the run was made under them");
-        analysis.fit.cross_fit.is_none().then(|| Walk {
+        let fit = &analysis.fit;
+        fit.cross_fit.is_none().then(|| Walk {
             cohort,
             analysis,
-            pools: Arm::BOTH.map(|z| analysis.fit.pool(cohort, z)),
-            rules: (!constraints.is_empty()).then(rules),
-            kept: Default::default(),
+            pools: fit.pools(cohort),
+            rules: fit.rules(cohort).expect("the run was made under them"),
         })
     }
 
@@ -106,33 +90,48 @@ impl<'a> Walk<'a> {
         self.rules.is_some()
     }
 
-    /// Visits the group of each estimated unit in one arm under one metric, in the order of the units: the position of
-    /// the unit in `analysis.units`, the members (positions in the pool, nearest first) and their squared distances.
-    pub fn groups(&self, arm: Arm, side: Side, mut visit: impl FnMut(usize, &[u32], &[f64])) {
+    /// Walks once through the groups of each arm and side, the four at the same time, with what `start` makes for each.
+    /// Answers stand as control cure, control time, treated cure, treated time.
+    pub fn gather<G: Gather>(&self, start: impl Fn(Arm, Side) -> G + Sync) -> [[G; 2]; 2] {
+        self.each(|arm, side| {
+            let mut into = start(arm, side);
+            self.pass(arm, side, &mut into);
+            into
+        })
+    }
+
+    /// Shows all groups of one arm and side to `into`: those that the run kept, else found again.
+    fn pass(&self, arm: Arm, side: Side, into: &mut impl Gather) {
         let (fit, units) = (&self.analysis.fit, &self.analysis.units);
-        let k = fit.options.group_size;
-        let (pool, metric) = (&self.pools[arm.index()], side.metric(fit));
-        let matcher = || match &self.rules {
-            None => Search::Plain(Matcher::new(pool, self.cohort, metric)),
-            Some(rules) => Search::Constrained(Box::new(ConstrainedMatcher::new(pool, self.cohort, metric, rules))),
+        let (k, pool) = (fit.options.group_size, &self.pools[arm.index()]);
+        let horizon = self.cohort.horizon();
+        let (mut outcomes, mut influence) = (Vec::with_capacity(k), Vec::with_capacity(k));
+        let mut show = |unit: usize, ranks: &[u32], nearest: f64| {
+            outcomes.clear();
+            outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
+            let estimate = self.analysis.effects[unit].arm(arm);
+            let (curve, of) = match side {
+                Side::Cure => (&estimate.cure.curve, Functional::Survival),
+                Side::Time => (&estimate.time.curve, Functional::MeanEventTime),
+            };
+            Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, unbiased(curve, side, k));
+            into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
         };
-        let find = |search: &Search<'_>, block: &[u32]| {
-            let rows: Vec<f64> = block.iter().flat_map(|&i| self.cohort.covariates(i as usize)).copied().collect();
-            search.groups(&rows, block, &metric.place(&rows), k)
-        };
-        if units.len() * k <= KEPT {
-            let (members, squared) = self.kept[arm.index()][side as usize].get_or_init(|| find(&matcher(), units));
-            for q in 0..units.len() {
-                visit(q, &members[q * k..(q + 1) * k], &squared[q * k..(q + 1) * k]);
+        let mut show_all = |first: usize, groups: &Groups| {
+            for (q, nearest) in groups.nearest.iter().enumerate() {
+                show(first + q, &groups.ranks[q * k..(q + 1) * k], *nearest);
             }
+        };
+        if let Some(groups) = &self.analysis.groups {
+            show_all(0, &groups[arm.index()][side as usize]);
             return;
         }
-        let matcher = matcher();
+        let metric = side.metric(fit);
+        let search = Searched::new(pool, self.cohort, metric, self.rules.as_ref());
         for (b, block) in units.chunks(BLOCK).enumerate() {
-            let (members, squared) = find(&matcher, block);
-            for q in 0..block.len() {
-                visit(b * BLOCK + q, &members[q * k..(q + 1) * k], &squared[q * k..(q + 1) * k]);
-            }
+            let rows = rows_of(self.cohort, block);
+            let own: Vec<Option<u32>> = block.iter().copied().map(Some).collect();
+            show_all(b * BLOCK, &search.estimate(&rows, &own, &metric.place(&rows), k).1);
         }
     }
 
@@ -146,6 +145,11 @@ impl<'a> Walk<'a> {
         let (control, treated) = rayon::join(|| of_arm(Arm::Control), || of_arm(Arm::Treated));
         [control, treated]
     }
+}
+
+/// Borrows one part of what was gathered for each arm and side.
+pub fn part<G, T>(of: &[[G; 2]; 2], f: impl Fn(&G) -> &T) -> [[&T; 2]; 2] {
+    of.each_ref().map(|of_arm| of_arm.each_ref().map(&f))
 }
 
 /// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of.

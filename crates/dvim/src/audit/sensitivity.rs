@@ -2,13 +2,13 @@
 //! and the people whom Δ does not compare.
 
 use super::average::AverageEffect;
-use super::passes::{Side, Walk, unbiased};
+use super::passes::{Gather, Group, Side, Walk, part, unbiased};
 use crate::analysis::{self, Analysis, Options, Watch, average};
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{ArmEstimate, Effect, GroupEstimate, Matcher, Pool};
+use crate::effect::{ArmEstimate, Effect, Matcher, Pool};
 use crate::error::Error;
 use crate::interval::two_sided;
-use crate::survival::{Influence, Summary};
+use crate::survival::{Influences, Summary};
 
 /// Both average effects had the horizon been another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,7 +19,9 @@ pub struct AtHorizon {
     pub cure: Option<[f64; 3]>,
     /// Mean of Δ(H′) with its interval, over units whose groups both have an event before H′.
     pub time: Option<[f64; 3]>,
-    /// Units whose Δ(H′) is undefined.
+    /// Units that both rest on: all, or a sample.
+    pub n_units: usize,
+    /// Those whose Δ(H′) is undefined.
     pub n_undefined: usize,
 }
 
@@ -28,53 +30,120 @@ const GRID: usize = 20;
 /// Units that the horizon curve is averaged over, at most: every m-th by id.
 const MOST_UNITS: usize = 3_000;
 
+/// What the horizon curve gathers of one arm and side.
+pub(super) struct Horizons<'a> {
+    grid: &'a [f64],
+    side: Side,
+    every: usize,
+    influences: Influences,
+    /// For each horizon and unit: value (NaN where undefined) and variance.
+    values: Vec<Vec<(f64, f64)>>,
+    /// By rank, the row of `used` of a unit that was met, counted from 1.
+    row: Vec<u32>,
+    /// For each horizon the sum of influences.
+    used: Vec<[f64; GRID]>,
+}
+
+/// The horizons of the curve.
+pub(super) fn horizon_grid(cohort: &Cohort) -> Vec<f64> {
+    (1..=GRID).map(|g| cohort.horizon() * g as f64 / GRID as f64).collect()
+}
+
+/// Of the units in order, every so many-th is looked at, so that they are at most `most`.
+fn step_for(n: usize, most: usize) -> usize {
+    n.div_ceil(most).max(1)
+}
+
+impl<'a> Horizons<'a> {
+    pub(super) fn new(walk: &Walk<'_>, grid: &'a [f64], arm: Arm, side: Side) -> Horizons<'a> {
+        Horizons {
+            grid,
+            side,
+            every: step_for(walk.analysis.units.len(), MOST_UNITS),
+            influences: Influences::default(),
+            values: vec![Vec::new(); GRID],
+            row: vec![0; walk.pools[arm.index()].len()],
+            used: Vec::new(),
+        }
+    }
+}
+
+impl Gather for Horizons<'_> {
+    fn add(&mut self, group: &Group<'_>) {
+        if !group.unit.is_multiple_of(self.every) {
+            return;
+        }
+        let influences = &mut self.influences;
+        influences.fill(group.outcomes, self.grid);
+        // The influence of a unit with the sums φ and ψ is aφ − bψ.
+        let mut factors = [[0.0; 2]; GRID];
+        for (g, s) in influences.summaries.iter().enumerate() {
+            let scale = unbiased(s, self.side, group.ranks.len());
+            let mean = s.mean_event_time();
+            let (value, se) = match self.side {
+                Side::Cure => (s.survival, s.survival_se()),
+                Side::Time => (mean.unwrap_or(f64::NAN), s.mean_event_time_se()),
+            };
+            self.values[g].push((value, se.map_or(0.0, |s| s * s)));
+            factors[g] = match (self.side, mean) {
+                (Side::Cure, _) => [scale * s.survival, 0.0],
+                (Side::Time, Some(m)) => [scale * m / (1.0 - s.survival), scale / (1.0 - s.survival)],
+                (Side::Time, None) => [0.0; 2],
+            };
+        }
+        // Those who are still there at a horizon have the same influence on it.
+        let rest: [f64; GRID] = std::array::from_fn(|g| {
+            let [phi, psi] = influences.left[g].1;
+            factors[g][0] * phi - factors[g][1] * psi
+        });
+        let mut passed = 0;
+        for (j, &r) in group.ranks.iter().enumerate() {
+            let row = &mut self.row[r as usize];
+            if *row == 0 {
+                self.used.push([0.0; GRID]);
+                *row = self.used.len() as u32;
+            }
+            let used = &mut self.used[*row as usize - 1];
+            while influences.left.get(passed).is_some_and(|left| left.0 <= j) {
+                passed += 1;
+            }
+            let (there, gone) = used.split_at_mut(passed);
+            there.iter_mut().zip(&rest).for_each(|(u, v)| *u += v);
+            if let Some(&[phi, psi]) = influences.own.get(j) {
+                gone.iter_mut().zip(&factors[passed..]).for_each(|(u, [a, b])| *u += a * phi - b * psi);
+            }
+        }
+    }
+}
+
+impl Horizons<'_> {
+    /// Σ_j U_j² at each horizon, in the order of time.
+    fn squares(&self) -> [f64; GRID] {
+        let mut out = [0.0; GRID];
+        for &row in self.row.iter().filter(|r| **r > 0) {
+            let used = &self.used[row as usize - 1];
+            (0..GRID).for_each(|g| out[g] += used[g] * used[g]);
+        }
+        out
+    }
+}
+
 /// The effects as curves over the horizon, at twenty horizons up to H, from the same groups. Groups are matched by models
 /// fitted with H; only what is read off their curves changes. Standard errors as in [`super::average`].
 pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
-    let (cohort, analysis) = (walk.cohort, walk.analysis);
-    let every = analysis.units.len().div_ceil(MOST_UNITS).max(1);
-    let n = analysis.units.len().div_ceil(every);
-    let grid: Vec<f64> = (1..=GRID).map(|g| cohort.horizon() * g as f64 / GRID as f64).collect();
-    struct Found {
-        /// For each horizon and unit: value (NaN where undefined) and variance.
-        values: Vec<Vec<(f64, f64)>>,
-        /// For each horizon and rank the sum of influences.
-        used: Vec<Vec<f64>>,
-    }
-    let found = walk.each(|arm, side| {
-        let pool = &walk.pools[arm.index()];
-        let mut out = Found { values: vec![Vec::new(); GRID], used: vec![vec![0.0; pool.len()]; GRID] };
-        let mut influence = Influence::default();
-        let (mut ranks, mut outcomes) = (Vec::new(), Vec::new());
-        walk.groups(arm, side, |q, members, _| {
-            if q % every != 0 {
-                return;
-            }
-            ranks.clear();
-            ranks.extend(members.iter().map(|&m| pool.rank(m)));
-            ranks.sort_unstable();
-            outcomes.clear();
-            outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
-            for (g, &h) in grid.iter().enumerate() {
-                let s = influence.fill(&outcomes, h);
-                let scale = unbiased(&s, side, members.len());
-                let (value, se, of) = match side {
-                    Side::Cure => (s.survival, s.survival_se(), &influence.survival),
-                    Side::Time => {
-                        (s.mean_event_time().unwrap_or(f64::NAN), s.mean_event_time_se(), &influence.mean_event_time)
-                    }
-                };
-                out.values[g].push((value, se.map_or(0.0, |s| s * s)));
-                for (&r, v) in ranks.iter().zip(of) {
-                    out.used[g][r as usize] += scale * v;
-                }
-            }
-        });
-        out
-    });
+    let grid = horizon_grid(walk.cohort);
+    let seen = walk.gather(|arm, side| Horizons::new(walk, &grid, arm, side));
+    from_horizons(walk, part(&seen, |s| s))
+}
+
+/// The same from what the walk gathered.
+pub(super) fn from_horizons(walk: &Walk<'_>, found: [[&Horizons<'_>; 2]; 2]) -> Vec<AtHorizon> {
+    let analysis = walk.analysis;
+    let n = analysis.units.len().div_ceil(step_for(analysis.units.len(), MOST_UNITS));
+    let squares = found.map(|of_arm| of_arm.map(Horizons::squares));
     let z = two_sided(analysis.fit.options.confidence);
     let at = |side: Side, g: usize| -> (Option<[f64; 3]>, usize) {
-        let of = [0, 1].map(|arm: usize| &found[arm][side as usize]);
+        let of = [0, 1].map(|arm: usize| found[arm][side as usize]);
         let pairs = of[0].values[g].iter().zip(&of[1].values[g]);
         let there: Vec<(f64, f64)> =
             pairs.map(|(c, t)| (t.0 - c.0, t.1 + c.1)).filter(|(d, _)| d.is_finite()).collect();
@@ -85,15 +154,16 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
         let mean = there.iter().map(|d| d.0).sum::<f64>() / m;
         let spread = there.iter().map(|d| (d.0 - mean) * (d.0 - mean)).sum::<f64>() / (m - 1.0);
         let noise = there.iter().map(|d| d.1).sum::<f64>() / m;
-        let pool: f64 = of.iter().map(|f| f.used[g].iter().map(|u| u * u).sum::<f64>()).sum::<f64>() / (m * m);
+        let pool: f64 = squares.iter().map(|of_arm| of_arm[side as usize][g]).sum::<f64>() / (m * m);
         let se = (pool + (spread - noise).max(0.0) / m).sqrt();
         (Some([mean, mean - z * se, mean + z * se]), n - there.len())
     };
-    grid.iter()
+    horizon_grid(walk.cohort)
+        .into_iter()
         .enumerate()
-        .map(|(g, &horizon)| {
+        .map(|(g, horizon)| {
             let (time, n_undefined) = at(Side::Time, g);
-            AtHorizon { horizon, cure: at(Side::Cure, g).0, time, n_undefined }
+            AtHorizon { horizon, cure: at(Side::Cure, g).0, time, n_units: n, n_undefined }
         })
         .collect()
 }
@@ -195,6 +265,36 @@ pub struct AlwaysUncured {
     pub treatment_cures: bool,
 }
 
+/// The averaged curve of one arm from its time groups, as jumps at the times of the pool, by rank.
+pub(super) struct Jumps {
+    side: Side,
+    by_rank: Vec<f64>,
+}
+
+impl Jumps {
+    pub(super) fn new(walk: &Walk<'_>, arm: Arm, side: Side) -> Jumps {
+        Jumps { side, by_rank: if side == Side::Time { vec![0.0; walk.pools[arm.index()].len()] } else { Vec::new() } }
+    }
+}
+
+impl Gather for Jumps {
+    fn add(&mut self, group: &Group<'_>) {
+        if self.side != Side::Time {
+            return;
+        }
+        let (mut level, mut at) = (1.0, 0);
+        for same in group.outcomes.chunk_by(|a, b| a.0 == b.0) {
+            let d = same.iter().filter(|u| u.1).count();
+            if d > 0 {
+                let jump = level * d as f64 / (group.ranks.len() - at) as f64;
+                self.by_rank[group.ranks[at] as usize] += jump;
+                level -= jump;
+            }
+            at += same.len();
+        }
+    }
+}
+
 /// Bounds for the always-uncured [Zhang & Rubin 2003; Lee 2009], from the curves of both arms averaged over all units.
 ///
 /// Under monotonicity — whoever is cured under control is cured under treatment, if treatment cures more — the uncured of
@@ -202,36 +302,20 @@ pub struct AlwaysUncured {
 /// and patients whom treatment would have cured, in unknown order of time. So E[T(0) | always uncured] lies between the means
 /// of the earliest and of the latest share u₁/u₀ of the control arm's events. With fewer cures the arms change places.
 pub fn always_uncured(walk: &Walk<'_>) -> Option<AlwaysUncured> {
+    let seen = walk.gather(|arm, side| Jumps::new(walk, arm, side));
+    from_jumps(walk, part(&seen, |s| s))
+}
+
+/// The same from what the walk gathered.
+pub(super) fn from_jumps(walk: &Walk<'_>, seen: [[&Jumps; 2]; 2]) -> Option<AlwaysUncured> {
     let n = walk.analysis.units.len();
     if n == 0 {
         return None;
     }
-    // The averaged curve of each arm from its time groups, as masses at the times of the pool.
-    let masses = |arm: Arm| -> Vec<(f64, f64)> {
-        let pool = &walk.pools[arm.index()];
-        let mut mass = vec![0.0; pool.len()];
-        let mut ranks: Vec<u32> = Vec::new();
-        walk.groups(arm, Side::Time, |_, members, _| {
-            ranks.clear();
-            ranks.extend(members.iter().map(|&m| pool.rank(m)));
-            ranks.sort_unstable();
-            let (mut level, mut at) = (1.0, 0);
-            while at < ranks.len() {
-                let time = pool.by_time()[ranks[at] as usize].0;
-                let same = ranks[at..].iter().take_while(|&&r| pool.by_time()[r as usize].0 == time).count();
-                let here = &ranks[at..at + same];
-                let d = here.iter().filter(|&&r| pool.by_time()[r as usize].1).count();
-                if d > 0 {
-                    let jump = level * d as f64 / (ranks.len() - at) as f64;
-                    mass[here[0] as usize] += jump / n as f64;
-                    level -= jump;
-                }
-                at += same;
-            }
-        });
-        pool.by_time().iter().zip(mass).filter(|(_, m)| *m > 0.0).map(|(u, m)| (u.0, m)).collect()
-    };
-    let (control, treated) = rayon::join(|| masses(Arm::Control), || masses(Arm::Treated));
+    let [control, treated] = [0, 1].map(|z| -> Vec<(f64, f64)> {
+        let jumps = walk.pools[z].by_time().iter().zip(&seen[z][Side::Time as usize].by_rank);
+        jumps.filter(|(_, m)| **m > 0.0).map(|(u, m)| (u.0, m / n as f64)).collect()
+    });
     let total = |v: &[(f64, f64)]| v.iter().map(|(_, m)| m).sum::<f64>();
     let (u0, u1) = (total(&control), total(&treated));
     if u0 <= 0.0 || u1 <= 0.0 {
@@ -276,7 +360,9 @@ pub struct Choice {
     pub cure_sd: Option<f64>,
     /// Standard deviation of the time effects between units.
     pub time_sd: Option<f64>,
-    /// Units whose time effect is undefined.
+    /// Units that it rests on: all, or a sample.
+    pub n_units: usize,
+    /// Those whose time effect is undefined.
     pub n_undefined: usize,
 }
 
@@ -290,6 +376,7 @@ impl Choice {
             time: time.mean,
             cure_sd: cure.sd,
             time_sd: time.sd,
+            n_units: effects.len(),
             n_undefined: time.n_undefined,
         }
     }
@@ -306,7 +393,7 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
     }
     let (cohort, fit) = (walk.cohort, &walk.analysis.fit);
     let units = &walk.analysis.units;
-    let every = units.len().div_ceil(MOST_COMPARED).max(1);
+    let every = step_for(units.len(), MOST_COMPARED);
     let rows: Vec<f64> = units.iter().step_by(every).flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
     let largest = walk.pools.iter().map(Pool::len).min().unwrap_or(0);
     let k = fit.options.group_size;
@@ -322,9 +409,9 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
         let n = members.len() / largest.max(1);
         let mut scratch = Vec::new();
         let pool = &walk.pools[arm.index()];
-        let of_size = |scratch: &mut Vec<u32>, q: usize, size: usize| GroupEstimate {
-            curve: pool.summary(&members[q * largest..q * largest + size], scratch),
-            diameter: squared[q * largest + size - 1].sqrt(),
+        let of_size = |scratch: &mut Vec<u32>, q: usize, size: usize| {
+            let group = q * largest..q * largest + size;
+            pool.estimate(&members[group.clone()], &squared[group], scratch)
         };
         sizes.iter().map(|&s| (0..n).map(|q| of_size(&mut scratch, q, s)).collect::<Vec<_>>()).collect::<Vec<_>>()
     });

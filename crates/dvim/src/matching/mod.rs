@@ -86,12 +86,6 @@ enum Scratch {
     Tree(tree::Walk),
 }
 
-/// A row of [`Neighbours`] to be filled.
-struct Row<'a> {
-    index: &'a mut [u32],
-    squared_distance: &'a mut [f64],
-}
-
 impl Index {
     /// Prepares `reference` with the widest instructions that the processor has.
     pub fn build(reference: &Points) -> Index {
@@ -126,29 +120,18 @@ impl Index {
     pub fn nearest(&self, queries: &Points, k: usize) -> Neighbours {
         let n = queries.len();
         let mut out = Neighbours { group_size: k, index: vec![0; n * k], squared_distance: vec![0.0; n * k] };
-        let mut rows: Vec<Option<Row<'_>>> = out
-            .index
-            .chunks_mut(k.max(1))
-            .zip(out.squared_distance.chunks_mut(k.max(1)))
-            .map(|(index, squared_distance)| Some(Row { index, squared_distance }))
-            .collect();
         if k == 0 {
             return out;
         }
-        let order = self.order(queries, k);
-        // Each row goes with its query to the thread that answers it.
-        let mut jobs: Vec<Row<'_>> =
-            order.iter().map(|&(_, query)| rows[query as usize].take().expect("each query once")).collect();
-        drop(rows);
-        order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
-            || self.scratch(k),
-            |scratch, (members, rows)| {
-                let mut rows = rows.iter_mut();
-                self.search(queries, k, members, scratch, |_, positions, distances| {
-                    let row = rows.next().expect("a row for each query");
-                    row.index.copy_from_slice(positions);
-                    row.squared_distance.copy_from_slice(distances);
-                });
+        let rows = out.index.chunks_mut(k).zip(out.squared_distance.chunks_mut(k)).collect();
+        self.nearest_into(
+            queries,
+            k,
+            rows,
+            || (),
+            |(), (index, squared_distance), _, positions, distances| {
+                index.copy_from_slice(positions);
+                squared_distance.copy_from_slice(distances);
             },
         );
         out
@@ -183,9 +166,31 @@ impl Index {
         visit: impl Fn(&mut S, usize, &[u32], &[f64]) -> T + Sync + Send,
     ) -> Vec<T> {
         let mut out: Vec<Option<T>> = (0..queries.len()).map(|_| None).collect();
+        let places = out.iter_mut().collect();
+        self.nearest_into(
+            queries,
+            k,
+            places,
+            start,
+            |state, place: &mut &mut Option<T>, query, positions, distances| {
+                **place = Some(visit(state, query, positions, distances));
+            },
+        );
+        out.into_iter().map(|value| value.expect("each query is answered")).collect()
+    }
+
+    /// As [`Index::nearest_each`], with a place of its own for each query, which goes with it to the thread that answers it.
+    pub fn nearest_into<S, P: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        places: Vec<P>,
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, &mut P, usize, &[u32], &[f64]) + Sync + Send,
+    ) {
         let order = self.order(queries, k);
-        let mut places: Vec<Option<&mut Option<T>>> = out.iter_mut().map(Some).collect();
-        let mut jobs: Vec<&mut Option<T>> =
+        let mut places: Vec<Option<P>> = places.into_iter().map(Some).collect();
+        let mut jobs: Vec<P> =
             order.iter().map(|&(_, query)| places[query as usize].take().expect("each query once")).collect();
         drop(places);
         order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
@@ -193,11 +198,10 @@ impl Index {
             |(scratch, state), (members, places)| {
                 let mut places = places.iter_mut();
                 self.search(queries, k, members, scratch, |query, positions, distances| {
-                    **places.next().expect("a place for each query") = Some(visit(state, query, positions, distances));
+                    visit(state, places.next().expect("a place for each query"), query, positions, distances);
                 });
             },
         );
-        out.into_iter().map(|value| value.expect("each query is answered")).collect()
     }
 
     /// The queries with their homes, neighbours next to each other.
