@@ -55,6 +55,8 @@ pub enum Command {
     Fit(FitArgs),
     /// Show the match groups of one patient of a run
     Match(MatchArgs),
+    /// Look at a run in the browser, patient by patient; nothing leaves this machine
+    Explore(ExploreArgs),
     /// Say whether a run can be relied on: intervals, follow-up, balance, sensitivity
     Audit(AuditArgs),
     /// Write the report of a run: one page for a browser or a printer
@@ -489,6 +491,25 @@ impl ByArgs {
     pub fn by(&self) -> Vec<By> {
         self.by.iter().map(|b| By::parse(b)).collect()
     }
+}
+
+/// `dvim explore`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim explore run
+
+The page is served to this machine alone, to browsers that know the token in the printed address.
+Ctrl-C ends it.")]
+pub struct ExploreArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// The port [default: any that is free]
+    #[arg(long, value_name = "N")]
+    pub port: Option<u16>,
+    /// Print the address and open no browser
+    #[arg(long)]
+    pub no_open: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
 }
 
 /// `dvim audit`.

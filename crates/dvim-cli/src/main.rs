@@ -82,6 +82,7 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Fit(args) => commands::fit::run(&args),
         Command::Match(args) => commands::match_groups::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Predict(args) => commands::predict::run(&args),

@@ -203,6 +203,12 @@ pub struct EffectRow<'a> {
 }
 
 impl<'a> EffectRow<'a> {
+    /// The row as a JSON object; `null` where a value is undefined.
+    pub fn json(&self, layout: &Layout) -> serde_json::Map<String, serde_json::Value> {
+        let cells = self.cells(layout);
+        layout.columns().iter().zip(&cells).map(|(name, cell)| (name.to_string(), cell.json())).collect()
+    }
+
     /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
     pub fn cells(&self, layout: &Layout) -> Vec<Cell<'a>> {
         const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
@@ -255,6 +261,12 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The names of the columns.
+    pub fn columns(&self) -> Vec<&'static str> {
+        let more: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        [&EFFECT_COLUMNS, more].concat()
+    }
+
     /// That of a run.
     pub fn of(cohort: &Cohort, fit: &Fit) -> Layout {
         Layout { horizon: cohort.horizon(), confidence: fit.options.confidence, matched: fit.cross_fit.is_some() }
@@ -274,8 +286,7 @@ pub struct EffectTable<'a, F: Fn(usize) -> EffectRow<'a> + Sync> {
 impl<'a, F: Fn(usize) -> EffectRow<'a> + Sync> EffectTable<'a, F> {
     /// The names of its columns.
     pub fn columns(&self) -> Vec<&'static str> {
-        let more: &[&str] = if self.layout.matched { &MATCHED_COLUMNS } else { &[] };
-        [&EFFECT_COLUMNS, more].concat()
+        self.layout.columns()
     }
 
     /// As CSV.

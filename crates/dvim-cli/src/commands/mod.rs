@@ -4,6 +4,7 @@ pub mod audit;
 pub mod check;
 pub mod compare;
 pub mod demo;
+pub mod explore;
 pub mod fit;
 pub mod match_groups;
 pub mod predict;

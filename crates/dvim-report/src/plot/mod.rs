@@ -179,3 +179,11 @@ pub fn style_sheet() -> String {
         dark = palette::variables(true),
     )
 }
+
+/// Rules that let a page choose light or dark colours against the system's choice, with `data-theme` on its root.
+pub fn theme_rules() -> String {
+    let of = |name: &str, dark: bool| {
+        format!(":root[data-theme={name}]{{color-scheme:{name};{}}}", palette::variables(dark))
+    };
+    format!("@media not print{{{}{}}}\n", of("light", false), of("dark", true))
+}

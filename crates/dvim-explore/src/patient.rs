@@ -1,0 +1,312 @@
+//! One patient: both effects, the groups behind them, and what they become at another group size or horizon.
+
+use crate::explorer::{Explorer, Place};
+use crate::figures::{Curves, arm_label};
+use dvim::analysis::{MatchGroup, UnitGroups};
+use dvim::cohort::{Arm, Cohort};
+use dvim::constraint::Unserved;
+use dvim::effect::{Corrected, Effect, Flag};
+use dvim::schema::{Covariate, Kind};
+use dvim_report::record::ByArm;
+use dvim_report::tables::{EffectRow, Layout};
+use dvim_report::text::{short, signed};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+
+/// Who is asked about.
+pub enum Who<'a> {
+    /// A unit of the cohort.
+    Unit(usize),
+    /// Somebody else, with these numbers.
+    New(&'a [f64]),
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Question {
+    /// K; `None` for the run's own.
+    pub group_size: Option<usize>,
+    /// H; `None` for the run's own.
+    pub horizon: Option<f64>,
+    /// Width of the figures; `None` for no figures.
+    pub width: Option<f64>,
+    /// Whose members are wanted: part (0 cure, 1 time) and arm.
+    pub members: Option<(usize, Arm)>,
+}
+
+/// A flag with its meaning.
+#[derive(Debug, Serialize)]
+pub struct FlagAnswer {
+    code: &'static str,
+    meaning: String,
+}
+
+/// A covariate's value.
+#[derive(Debug, Serialize)]
+pub struct ValueAnswer {
+    name: String,
+    value: String,
+    /// What to enter for it, to the last digit; `null` where it was missing.
+    exact: Option<String>,
+}
+
+/// One group, in numbers.
+#[derive(Debug, Serialize)]
+pub struct GroupAnswer {
+    n_members: usize,
+    n_events: usize,
+    n_at_risk: usize,
+    cure_probability: f64,
+    mean_event_time: Option<f64>,
+    restricted_mean: f64,
+    nearest: Option<f64>,
+    diameter: Option<f64>,
+}
+
+/// A member of a group.
+#[derive(Debug, Serialize)]
+pub struct MemberAnswer {
+    id: String,
+    distance: f64,
+    time: f64,
+    event: bool,
+    outcome: &'static str,
+    values: Vec<String>,
+    /// Share of each covariate in the squared distance.
+    shares: Vec<f64>,
+}
+
+/// The members of one group.
+#[derive(Debug, Serialize)]
+pub struct MembersAnswer {
+    matched_for: &'static str,
+    arm: &'static str,
+    label: String,
+    members: Vec<MemberAnswer>,
+}
+
+/// What the correction of the adjusted estimator moved.
+#[derive(Debug, Serialize)]
+pub struct CorrectionAnswer {
+    cure_matched: f64,
+    cure_corrected: f64,
+    time_matched: Option<f64>,
+    time_corrected: Option<f64>,
+}
+
+/// All that the page shows of a patient.
+#[derive(Debug, Serialize)]
+pub struct PatientAnswer {
+    /// `null` for a new patient.
+    id: Option<String>,
+    treatment: Option<String>,
+    arm: Option<&'static str>,
+    time: Option<f64>,
+    event: Option<bool>,
+    outcome: Option<&'static str>,
+    trained: bool,
+    covariates: Vec<ValueAnswer>,
+    /// K for cure and for time.
+    group_sizes: [usize; 2],
+    own_group_sizes: [usize; 2],
+    horizon: f64,
+    own_horizon: f64,
+    /// Whether group size and horizon are the run's own: then the numbers are those of `effects.csv`.
+    as_run: bool,
+    /// The row of `effects.csv`; values are `null` where they are undefined.
+    effect: Map<String, Value>,
+    flags: Vec<FlagAnswer>,
+    /// Why there is no effect.
+    unserved: Option<String>,
+    /// What the reader should know of these numbers.
+    notes: Vec<String>,
+    /// Both effects in a sentence, to be read aloud.
+    sentence: String,
+    correction: Option<CorrectionAnswer>,
+    cure: ByArm<GroupAnswer>,
+    time_groups: ByArm<GroupAnswer>,
+    figures: Option<[String; 2]>,
+    members: Option<MembersAnswer>,
+}
+
+const PARTS: [&str; 2] = ["cure", "time"];
+
+/// The words for what was seen of a unit up to a horizon.
+pub fn outcome(time: f64, event: bool, horizon: f64) -> &'static str {
+    match (time < horizon, event) {
+        (false, _) => "event-free",
+        (true, true) => "event",
+        (true, false) => "censored",
+    }
+}
+
+/// Answers a question about a patient.
+pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> PatientAnswer {
+    let (cohort, fit) = (explorer.cohort, &explorer.analysis.fit);
+    let (unit, x) = match *who {
+        Who::Unit(i) => (Some(i), cohort.covariates(i)),
+        Who::New(x) => (None, x),
+    };
+    let own_sizes = explorer.own_group_sizes(unit);
+    // Under the adjusted estimator the two sizes may differ: only the run's own question keeps them apart.
+    let size = question.group_size.filter(|&k| own_sizes != [k, k]);
+    let horizon = question.horizon.unwrap_or(cohort.horizon());
+    let as_run = size.is_none() && horizon == cohort.horizon();
+    let groups = explorer.with_search(|s| s.groups(x, unit.map(|i| i as u32), size));
+    let sizes = size.map_or(own_sizes, |k| [k, k]);
+    let corrected = unit.and_then(|i| explorer.effect(i)).and_then(|e| e.corrected).filter(|_| as_run);
+    let unserved = groups.unserved(sizes[0]).filter(|_| fit.cross_fit.is_none());
+    let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
+    let layout = Layout { horizon, confidence: fit.options.confidence, matched: corrected.is_some() };
+    let id = unit.map(|i| cohort.ids().text(i));
+    let row = EffectRow {
+        id: id.clone().unwrap_or(Cow::Borrowed("")),
+        treatment: unit.map_or("", |i| cohort.label(cohort.arm(i))),
+        effect: effect.as_ref(),
+        flags: unserved.iter().flat_map(|u| u.arms().map(Unserved::flag).collect::<Vec<_>>()).collect(),
+    };
+    let row = row.json(&layout);
+    let group = |g: &MatchGroup| {
+        let s = g.curve.summary(horizon);
+        GroupAnswer {
+            n_members: g.units.len(),
+            n_events: s.n_events,
+            n_at_risk: s.n_at_risk,
+            cure_probability: s.survival,
+            mean_event_time: s.mean_event_time(),
+            restricted_mean: s.restricted_mean(horizon),
+            nearest: g.distance.first().copied(),
+            diameter: g.distance.last().copied(),
+        }
+    };
+    PatientAnswer {
+        treatment: unit.map(|i| cohort.label(cohort.arm(i)).to_string()),
+        arm: unit.map(|i| cohort.arm(i).name()),
+        time: unit.map(|i| cohort.time(i)),
+        event: unit.map(|i| cohort.event(i)),
+        outcome: unit.map(|i| outcome(cohort.time(i), cohort.event(i), cohort.horizon())),
+        trained: unit.is_some_and(|i| explorer.place(i) == Place::Trained),
+        covariates: (cohort.schema().iter().zip(explorer.values(x)))
+            .map(|(c, value)| ValueAnswer { name: c.label(), value, exact: exact(cohort, c, x) })
+            .collect(),
+        group_sizes: sizes,
+        own_group_sizes: own_sizes,
+        horizon,
+        own_horizon: cohort.horizon(),
+        as_run,
+        flags: effect.iter().flat_map(Effect::flags).map(flag).collect(),
+        unserved: unserved.as_ref().map(why_unserved),
+        notes: notes(explorer, unit, as_run),
+        sentence: sentence(&row, horizon, unserved.as_ref()),
+        correction: corrected.and_then(|c| correction(&groups, horizon, c)),
+        cure: ByArm::map(|z| group(&groups.cure[z.index()])),
+        time_groups: ByArm::map(|z| group(&groups.time[z.index()])),
+        figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
+            let draw = |pair, is_time| {
+                let confidence = fit.options.confidence;
+                Curves { cohort, pair, effect, is_time, horizon, confidence, width }.svg()
+            };
+            [draw(&groups.cure, false), draw(&groups.time, true)]
+        }),
+        members: question.members.map(|(part, arm)| members(explorer, &groups, part, arm, horizon)),
+        effect: row,
+        id: id.map(Cow::into_owned),
+    }
+}
+
+fn exact(cohort: &Cohort, c: &Covariate, x: &[f64]) -> Option<String> {
+    let was_missing = |m: &Covariate| m.kind == Kind::Missing && m.name == c.name && x[m.first] == 1.0;
+    let known = c.kind != Kind::Missing && !cohort.schema().iter().any(was_missing);
+    known.then(|| c.level_of(x).map_or_else(|| x[c.first].to_string(), str::to_string))
+}
+
+fn flag(f: Flag) -> FlagAnswer {
+    FlagAnswer { code: f.name(), meaning: f.meaning() }
+}
+
+fn why_unserved(u: &Unserved) -> String {
+    let arms: Vec<String> =
+        u.arms().map(|z| format!("{} patients of the {} arm", u.candidates[z.index()], z.name())).collect();
+    format!(
+        "Only {} satisfy the constraints of the run, fewer than the group size {}: there is no estimate. A constraint is never relaxed; a smaller group may be possible.",
+        arms.join(" and "),
+        u.group_size
+    )
+}
+
+fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool) -> Vec<String> {
+    let mut out = Vec::new();
+    if unit.is_some_and(|i| explorer.place(i) == Place::Trained) {
+        out.push(
+            "This patient trained the models: there is no row in effects.csv, and no average holds these numbers."
+                .into(),
+        );
+    }
+    if !as_run {
+        out.push(
+            "The metrics are those that the run learned at its own horizon; groups and curves are computed anew."
+                .into(),
+        );
+    }
+    if !as_run && explorer.analysis.fit.cross_fit.is_some() {
+        out.push("The correction of the adjusted estimator holds for the run's own group size and horizon. What is shown here is what the groups alone give.".into());
+    }
+    out
+}
+
+/// Both effects in a sentence.
+fn sentence(row: &Map<String, Value>, horizon: f64, unserved: Option<&Unserved>) -> String {
+    if let Some(u) = unserved {
+        return why_unserved(u);
+    }
+    let value = |name: &str| row.get(name).and_then(Value::as_f64);
+    let with = |name: &str, scale: f64| -> Option<String> {
+        let v = signed(scale * value(name)?);
+        let ends = value(&format!("{name}_low")).zip(value(&format!("{name}_high")));
+        Some(match ends {
+            Some((low, high)) => format!("{v} ({} to {})", signed(scale * low), signed(scale * high)),
+            None => format!("{v} (no interval)"),
+        })
+    };
+    format!(
+        "At horizon {}: cure effect {} percentage points; time effect {}.",
+        short(horizon),
+        with("cure_effect", 100.0).unwrap_or("undefined".into()),
+        with("time_effect", 1.0).unwrap_or("undefined".into())
+    )
+}
+
+fn correction(groups: &UnitGroups, horizon: f64, corrected: Corrected) -> Option<CorrectionAnswer> {
+    let effect = groups.effect(horizon, Some(corrected))?;
+    Some(CorrectionAnswer {
+        cure_matched: effect.cure_matched(),
+        cure_corrected: effect.cure(),
+        time_matched: effect.time_matched(),
+        time_corrected: effect.time(),
+    })
+}
+
+fn members(explorer: &Explorer<'_>, groups: &UnitGroups, part: usize, arm: Arm, horizon: f64) -> MembersAnswer {
+    let cohort = explorer.cohort;
+    let group = &[&groups.cure, &groups.time][part][arm.index()];
+    let member = |(m, &i): (usize, &u32)| {
+        let i = i as usize;
+        let (time, event) = (cohort.time(i).min(horizon), cohort.event(i));
+        MemberAnswer {
+            id: cohort.ids().text(i).into_owned(),
+            distance: group.distance[m],
+            time,
+            event: event && time < horizon,
+            outcome: outcome(time, event, horizon),
+            values: explorer.values(cohort.covariates(i)),
+            shares: cohort.schema().iter().map(|c| group.shares[m][c.columns()].iter().sum()).collect(),
+        }
+    };
+    MembersAnswer {
+        matched_for: PARTS[part],
+        arm: arm.name(),
+        label: arm_label(cohort, arm),
+        members: group.units.iter().enumerate().map(member).collect(),
+    }
+}
