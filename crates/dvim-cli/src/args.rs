@@ -505,6 +505,9 @@ pub struct ExploreArgs {
     /// The port [default: any that is free]
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
+    /// The unit of time in words, such as months [default: days where times come from dates, else not named]
+    #[arg(long, value_name = "WORD")]
+    pub time_unit: Option<String>,
     /// Print the address and open no browser
     #[arg(long)]
     pub no_open: bool,

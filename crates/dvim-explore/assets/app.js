@@ -194,15 +194,15 @@ async function overview() {
     h('h1', {}, `Run of ${run.file}`),
     run.synthetic && h('p', { class: 'flags' }, 'These patients are synthetic: drawn by a program, not seen by a doctor.'),
     h('p', { class: 'lead' }, run.sentence),
-    h('p', { class: 'muted' }, `${grouped(run.n_units)} patients; horizon ${short(run.horizon)} in the unit of “${run.time_column}”. ${run.how}`),
+    h('p', { class: 'muted' }, `${grouped(run.n_units)} patients; horizon ${short(run.horizon)}${run.time_unit ? ' ' + run.time_unit : ''}. ${run.how}`),
     h('div', { class: 'two' },
       averageCard('Cure effect', 'cure', 'cure_effect', points, 'percentage points', 'Treatment cures more: more patients are event-free at the horizon.', 'Treatment cures fewer: fewer patients are event-free at the horizon.'),
-      averageCard('Time effect', 'timing', 'time_effect', signedFixed, `in the unit of “${run.time_column}”`, 'Among those with an event before the horizon, it comes later under treatment.', 'Among those with an event before the horizon, it comes sooner under treatment.')),
+      averageCard('Time effect', 'timing', 'time_effect', signedFixed, run.time_words, 'Among those with an event before the horizon, it comes later under treatment.', 'Among those with an event before the horizon, it comes sooner under treatment.')),
     h('p', {}, h('a', { href: '#/patients' }, 'Look at the patients behind these numbers'), ' or ', h('a', { href: '#/new' }, 'enter a new patient'), '.'),
     h('h2', {}, 'Can it be relied on?'),
     verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
     run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and both models converged.'),
-    h('p', { class: 'note' }, 'Balance, sensitivity and heterogeneity stand in the report (', h('code', {}, 'dvim report'), ') and the audit (', h('code', {}, 'dvim audit'), ').'),
+    h('p', { class: 'note' }, 'Balance, overlap, sensitivity and heterogeneity stand in ', h('a', { href: '/report', target: '_blank' }, 'the report of this run'), ', which ', h('code', {}, 'dvim report'), ' writes as a file.'),
     h('div', { class: 'two' },
       h('section', {}, h('h2', {}, 'Who was compared'),
         h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Patients by arm' }, h('table', {},
@@ -290,6 +290,10 @@ async function patients(_, search) {
   await refresh();
 }
 
+let plane_of_all = null;
+/** The points of the plane of all estimated patients: asked for once. */
+const everybody = () => (plane_of_all ??= ask('/api/plane').catch((e) => { plane_of_all = null; throw e; }));
+
 function exampleQuery() {
   const number = run.covariates.find((c) => c.range);
   const level = run.covariates.find((c) => c.levels.length);
@@ -323,17 +327,18 @@ function walkRows(e) {
 }
 
 /** The plane of cure benefit against time benefit, as a map. */
-function plane({ pick, selected = null }) {
+function plane({ pick, heading = 'Both effects of each patient' }) {
   const canvas = h('canvas', { tabindex: '0', role: 'application', 'aria-label': 'Plane of cure effect against time effect. Arrow keys go from patient to patient, Enter opens the patient.', 'aria-describedby': 'map-note' });
   const tip = h('div', { class: 'tip', hidden: true });
   const note = h('p', { class: 'note', id: 'map-note' });
   const element = h('section', { class: 'map card', 'aria-label': 'Plane of both effects' },
-    h('h2', {}, 'Both effects of each patient'),
+    h('h2', {}, heading),
     h('p', { class: 'small muted' }, 'To the right: treatment cures more. Upwards: it delays events. A click opens the patient.'),
     h('div', { class: 'wrap' }, canvas, tip),
     h('p', { class: 'small' }, h('span', { class: 'dot treated' }), run.labels.treated, '\u2003', h('span', { class: 'dot control' }), run.labels.control), note);
   let data = [];
   let at = -1;
+  let marked = null;
   let frame = null;
 
   const limits = (values) => {
@@ -361,7 +366,8 @@ function plane({ pick, selected = null }) {
     const c = canvas.getContext('2d');
     c.scale(scale, scale);
     const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue('--dv-' + name).trim();
-    const [xs, ys] = [extent(data.map((p) => 100 * p[1])), extent(data.map((p) => p[2]))];
+    const also = (i) => (marked ? marked[i].filter(Number.isFinite) : []);
+    const [xs, ys] = [extent([...data.map((p) => 100 * p[1]), ...also(0).map((v) => 100 * v)]), extent([...data.map((p) => p[2]), ...also(1)])];
     const inner = { left: 52, right: width - 10, top: 10, bottom: height - 40 };
     const x = (v) => inner.left + ((100 * v - xs[0]) / (xs[1] - xs[0])) * (inner.right - inner.left);
     const y = (v) => inner.bottom - ((v - ys[0]) / (ys[1] - ys[0])) * (inner.bottom - inner.top);
@@ -412,6 +418,23 @@ function plane({ pick, selected = null }) {
       c.strokeStyle = ink('ink');
       c.lineWidth = 2;
       cross(c, x(cure), y(time), 8);
+    }
+    if (marked) {
+      // The patient with the intervals of both effects.
+      const [[cure, ...cureEnds], [time, ...timeEnds]] = marked;
+      for (const [colour, width] of [['paper', 6], ['ink', 2.5]]) {
+        c.strokeStyle = ink(colour);
+        c.lineWidth = width;
+        if (cureEnds.every(Number.isFinite)) line(c, x(cureEnds[0]), y(time), x(cureEnds[1]), y(time));
+        if (timeEnds.every(Number.isFinite)) line(c, x(cure), y(timeEnds[0]), x(cure), y(timeEnds[1]));
+      }
+      c.fillStyle = ink('ink');
+      c.strokeStyle = ink('paper');
+      c.lineWidth = 2;
+      c.beginPath();
+      c.arc(x(cure), y(time), 7, 0, 2 * Math.PI);
+      c.fill();
+      c.stroke();
     }
     const focus = data[at] ?? null;
     if (focus) {
@@ -480,12 +503,18 @@ function plane({ pick, selected = null }) {
   document.addEventListener('themechange', redraw);
   return {
     element,
-    set(found) {
+    set(found, more = '') {
       data = found.points;
       at = -1;
       tip.hidden = true;
+      const average_note = 'The cross is the average over all.';
       const drawn = data.length < found.n ? `${grouped(data.length)} of ${grouped(found.n)} patients are drawn, evenly by id. ` : `${grouped(found.n)} patients. `;
-      note.textContent = drawn + (found.n_undefined ? `${grouped(found.n_undefined)} more have no time effect and are not drawn. ` : '') + 'The cross is the average over all.';
+      note.textContent = drawn + (found.n_undefined ? `${grouped(found.n_undefined)} more have no time effect and are not drawn. ` : '') + average_note + (more ? ' ' + more : '');
+      draw();
+    },
+    /** Marks a patient: each effect with the ends of its interval; nobody where an effect is undefined. */
+    mark(cure, time) {
+      marked = Number.isFinite(cure[0]) && Number.isFinite(time[0]) ? [cure, time] : null;
       draw();
     },
     end() { watch.disconnect(); document.removeEventListener('themechange', redraw); },
@@ -527,6 +556,8 @@ function view({ state, ask: bring, remember }) {
   const effects = h('div', { class: 'two' });
   const notes = h('div', { id: 'notes' });
   const members = h('section', { 'aria-label': 'Patients in the group' });
+  const map = plane({ pick: (id) => { location.hash = `#/patient/${encodeURIComponent(id)}`; }, heading: 'Among all patients' });
+  map.element.classList.add('among');
   const [lowK, highK] = run.group_sizes;
   const H = run.horizon;
   let [own, latest, aborter, answered] = [null, 0, null, false];
@@ -543,7 +574,8 @@ function view({ state, ask: bring, remember }) {
     h('div', { class: 'slider' }, h('div', { class: 'top' }, h('label', { for: 'k' }, 'Group size K'), kBox), kSlide, kOwn),
     h('div', { class: 'slider' }, h('div', { class: 'top' }, h('label', { for: 'h' }, 'Horizon H'), hBox), hSlide, h('span', { id: 'h-own', class: 'small muted' }, `up to the run’s own, ${short(H)}`)),
     h('div', {}, reset));
-  const element = h('div', {}, sliders, notes, effects, members);
+  const element = h('div', {}, sliders, notes, effects, members, map.element);
+  everybody().then((points) => map.set(points, 'The large point with its lines is this patient with both intervals, at this group size and horizon.')).catch(complain);
 
   function set(change) {
     Object.assign(state, change);
@@ -589,13 +621,14 @@ function view({ state, ask: bring, remember }) {
       answer.unserved && h('p', { class: 'flags', id: 'unserved' }, answer.unserved),
       answer.flags.map((f) => h('p', { class: 'flags' }, capital(f.meaning), '.')));
     put(effects, effectCard(answer, false), effectCard(answer, true));
+    map.mark(...['cure_effect', 'time_effect'].map((name) => ['', '_low', '_high'].map((end) => answer.effect[name + end] ?? NaN)));
     if (answer.members) put(members, memberTable(answer, state, (group) => { state.group = group; remember(); refresh(true); }));
   }
 
   const resized = () => { clearTimeout(resized.timer); resized.timer = setTimeout(() => refresh(true), 200); };
   window.addEventListener('resize', resized);
   const ready = refresh().then((first) => { requestAnimationFrame(() => refresh(true)); return first; });
-  return { element, ready, refresh, end: () => { window.removeEventListener('resize', resized); aborter?.abort(); latest = -1; } };
+  return { element, ready, refresh, end: () => { window.removeEventListener('resize', resized); aborter?.abort(); latest = -1; map.end(); } };
 }
 
 const capital = (s) => s.charAt(0).toUpperCase() + s.slice(1);
@@ -612,7 +645,7 @@ function effectCard(answer, isTime) {
   const unserved = answer.unserved !== null;
   return h('section', { class: `card ${isTime ? 'timing' : 'cure'}`, id: isTime ? 'time-card' : 'cure-card', 'aria-label': isTime ? 'Time effect' : 'Cure effect' },
     h('h2', {}, isTime ? 'Time effect' : 'Cure effect'),
-    h('p', { class: 'effect' }, shown(name, e[name], format, 'value'), h('span', { class: 'unit' }, isTime ? `in the unit of “${run.time_column}”` : 'percentage points'), ends(name, e[`${name}_low`], e[`${name}_high`], format)),
+    h('p', { class: 'effect' }, shown(name, e[name], format, 'value'), h('span', { class: 'unit' }, isTime ? run.time_words : 'percentage points'), ends(name, e[`${name}_low`], e[`${name}_high`], format)),
     h('p', { class: 'small muted' }, effectWords(e[name], isTime, answer, unserved), e[`${name}_low`] !== null && e[`${name}_low`] !== undefined ? ` Interval of ${level} %.` : ''),
     correction && h('p', { class: 'small', id: `${name}-correction` }, 'The groups alone give ', shown(`${name}_matched`, isTime ? correction.time_matched : correction.cure_matched, format), '; the correction moved it to ', shown(`${name}_corrected`, isTime ? correction.time_corrected : correction.cure_corrected, format), '.'),
     h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Values of both arms' }, h('table', {},
@@ -656,7 +689,7 @@ function memberTable(answer, state, choose) {
   const body = h('tbody', { keydown: walkRows },
     h('tr', { class: 'self' }, h('th', { scope: 'row' }, answer.id === null ? 'New patient' : `${answer.id}`), h('td', { class: 'num' }, '0'), h('td', {}, answer.id === null ? '' : outcomeWords(answer.outcome, answer.time)), columns.map((j) => h('td', {}, typed(answer.covariates[j].value, j)))),
     members.map((m) => h('tr', {},
-      h('th', { scope: 'row' }, h('a', { href: `#/patient/${encodeURIComponent(m.id)}` }, m.id)),
+      h('th', { scope: 'row' }, h('a', { href: `#/patient/${encodeURIComponent(m.id)}` }, m.id), m.id === answer.id && h('span', { class: 'tag' }, 'this patient')),
       h('td', { class: 'num' }, shown('distance', m.distance, short)),
       h('td', { class: 'nobr' }, outcomeWords(m.outcome, m.time)),
       columns.map((j) => h('td', { class: 'share', style: { '--share': m.shares[j].toFixed(3) } }, typed(m.values[j], j), m.shares[j] >= 0.01 && h('i', {}, `${Math.round(100 * m.shares[j])} %`))))));
@@ -800,6 +833,7 @@ async function start() {
   if (location.search) history.replaceState(null, '', location.pathname + location.hash);
   try {
     run = await ask('/api/run');
+    run.time_words = run.time_unit ?? `in the unit of “${run.time_column}”`;
   } catch (e) {
     return complain(e);
   }

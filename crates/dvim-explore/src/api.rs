@@ -9,6 +9,7 @@ use dvim::schema::{Kind, encode_new};
 use dvim::table::{Column, Table, TextValues, Values};
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
+use dvim_report::report::{Page, run_page};
 use dvim_report::text::{average_sentence, cross_fit_sentence, grouped, short, worries};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -17,6 +18,8 @@ const INDEX: &str = include_str!("../assets/index.html");
 const SCRIPT: &str = include_str!("../assets/app.js");
 const STYLE: &str = include_str!("../assets/style.css");
 const ICON: &str = include_str!("../assets/icon.svg");
+
+const PAGE: &str = "text/html; charset=utf-8";
 
 /// Rows of a table that can be asked for at once.
 const MOST_ROWS: usize = 200;
@@ -73,10 +76,17 @@ fn route(explorer: &Explorer<'_>, asked: &Asked<'_>) -> Answer {
         Ok(Response::of(200, content_type, text))
     };
     match segments.as_slice() {
-        [""] => file("text/html; charset=utf-8", INDEX.into()),
+        [""] => file(PAGE, INDEX.into()),
         ["app.js"] => file("text/javascript; charset=utf-8", SCRIPT.into()),
         ["style.css"] => {
             file("text/css; charset=utf-8", format!("{}{}{STYLE}", plot::style_sheet(), plot::theme_rules()))
+        }
+        ["report"] => {
+            only("GET")?;
+            asked.knows(&[])?;
+            let Explorer { cohort, analysis, summary, .. } = explorer;
+            let page = Page { time_unit: explorer.time_unit.clone(), ..Page::default() };
+            Ok(Response::of(200, PAGE, run_page(&page, cohort, analysis, summary)))
         }
         ["icon.svg"] => file("image/svg+xml", ICON.into()),
         ["api", "run"] => {
@@ -193,6 +203,7 @@ struct RunAnswer {
     n_trained: usize,
     horizon: f64,
     time_column: String,
+    time_unit: Option<String>,
     confidence: f64,
     group_size: usize,
     /// Smallest and largest group that can be asked for.
@@ -227,6 +238,7 @@ impl RunAnswer {
             n_trained: cohort.n_units() - n_estimated,
             horizon: cohort.horizon(),
             time_column: summary.roles.time.clone(),
+            time_unit: explorer.time_unit.clone(),
             confidence: fit.options.confidence,
             group_size: fit.options.group_size,
             group_sizes: [low, high],
@@ -302,7 +314,7 @@ impl RowAnswer {
             event: cohort.event(unit),
             outcome: patient::outcome(cohort.time(unit), cohort.event(unit), cohort.horizon()),
             trained: explorer.place(unit) == crate::explorer::Place::Trained,
-            cure: with_ends(effect.map(|e| e.cure()), effect.and_then(|e| e.cure_interval(confidence))),
+            cure: with_ends(effect.map(|e| e.cure()), effect.map(|e| e.cure_interval(confidence))),
             time_effect: with_ends(
                 effect.and_then(|e| e.time()),
                 effect.and_then(|e| e.time_interval(cohort.horizon(), confidence)),

@@ -27,6 +27,8 @@ pub struct Explorer<'a> {
     pub analysis: &'a Analysis,
     /// What `summary.json` says.
     pub summary: &'a Summary,
+    /// The unit of time in words.
+    pub time_unit: Option<String>,
     ground: &'a Ground<'a>,
     search: Search<'a>,
     /// For each unit its place in the effects.
@@ -78,7 +80,8 @@ impl<'a> Explorer<'a> {
         analysis.units.iter().enumerate().for_each(|(e, &i)| place[i as usize] = Place::Effect(e as u32));
         analysis.unserved.iter().enumerate().for_each(|(e, (i, _))| place[*i as usize] = Place::Unserved(e as u32));
         let orders = Mutex::new(VecDeque::new());
-        Explorer { cohort, analysis, summary, ground, search: ground.search(), place, orders }
+        let time_unit = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
+        Explorer { cohort, analysis, summary, time_unit, ground, search: ground.search(), place, orders }
     }
 
     /// Calls `f` with the search.

@@ -23,6 +23,8 @@ pub struct Curves<'a> {
     pub confidence: f64,
     /// The width of the figure.
     pub width: f64,
+    /// The unit of time in words, or nothing.
+    pub unit: &'a str,
 }
 
 impl Curves<'_> {
@@ -47,8 +49,8 @@ impl Curves<'_> {
                 .height(if self.width < 420.0 { 190.0 } else { 230.0 }),
             arms: READING_ORDER.map(|z| self.arm(z)).to_vec(),
             horizon: Some(self.horizon),
-            axis: Axis::new("Time"),
-            unit: String::new(),
+            axis: Axis::new(if self.unit.is_empty() { "Time".into() } else { format!("Time ({})", self.unit) }),
+            unit: self.unit.to_string(),
             cure_effect: (!self.is_time)
                 .then(|| format!("{:+.1} points", 100.0 * self.effect.cure_matched()).replace('-', "−")),
             time_effect: time.filter(|_| self.is_time).map(signed),

@@ -32,8 +32,9 @@ const MOST_CONNECTIONS: usize = 300;
 /// Only this server's own files, no inline script or style, no frame around it, no form that sends anywhere.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// The same for the page without a token, whose style stands inside it.
-const LOCKED_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The same for pages that stand alone, without a script and with their style inside: the report, and the refusal of
+/// somebody without a token.
+const ALONE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// A server on the loopback address.
 pub struct Server {
@@ -149,7 +150,7 @@ impl Server {
         match admitted {
             Err(refusal) if wants_page(request) && refusal.status == 401 => {
                 let page = api::locked_page("Use the address that `dvim explore` printed");
-                dress(Response::of(401, "text/html; charset=utf-8", page), LOCKED_POLICY)
+                dress(Response::of(401, "text/html; charset=utf-8", page), ALONE_POLICY)
             }
             Err(refusal) => dress(refusal, POLICY),
             Ok((admitted, query)) => {
@@ -161,7 +162,7 @@ impl Server {
                     Admitted::New => response.with("Set-Cookie", self.guard.cookie()),
                     Admitted::Known => response,
                 };
-                dress(response, POLICY)
+                dress(response, if request.path == "/report" { ALONE_POLICY } else { POLICY })
             }
         }
     }

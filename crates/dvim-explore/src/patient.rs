@@ -205,7 +205,8 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
             let draw = |pair, is_time| {
                 let confidence = fit.options.confidence;
-                Curves { cohort, pair, effect, is_time, horizon, confidence, width }.svg()
+                let unit = explorer.time_unit.as_deref().unwrap_or("");
+                Curves { cohort, pair, effect, is_time, horizon, confidence, width, unit }.svg()
             };
             [draw(&groups.cure, false), draw(&groups.time, true)]
         }),

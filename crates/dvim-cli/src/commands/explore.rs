@@ -16,7 +16,10 @@ pub fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let server = Server::bind(args.port).map_err(|e| no_port(args.port, &e))?;
     let analysis = Analysis::from_fit(run.fit, &run.corrected, &run.cohort, &progress)?;
     let ground = Ground::new(&analysis.fit, &run.cohort);
-    let explorer = Explorer::new(&run.cohort, &analysis, &run.summary, &ground);
+    let mut explorer = Explorer::new(&run.cohort, &analysis, &run.summary, &ground);
+    if args.time_unit.is_some() {
+        explorer.time_unit = args.time_unit.clone();
+    }
     let stop = server.stop();
     ctrlc::set_handler(move || stop.stop()).map_err(|e| Failure::Other(format!("error: {e}")))?;
     say(&greeting(&explorer));
