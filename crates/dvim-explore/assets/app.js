@@ -200,6 +200,7 @@ async function overview() {
       averageCard('Time effect', 'timing', 'time_effect', signedFixed, run.time_words, 'Among those with an event before the horizon, it comes later under treatment.', 'Among those with an event before the horizon, it comes sooner under treatment.')),
     h('p', {}, h('a', { href: '#/patients' }, 'Look at the patients behind these numbers'), ' or ', h('a', { href: '#/new' }, 'enter a new patient'), '.'),
     h('h2', {}, 'Can it be relied on?'),
+    !run.audited && h('p', { class: 'verdict warn' }, 'The run was made without an audit: ', h('code', {}, 'dvim audit'), ' says whether follow-up suffices and how sure the averages are.'),
     verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
     run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and both models converged.'),
     h('p', { class: 'note' }, 'Balance, overlap, sensitivity and heterogeneity stand in ', h('a', { href: '/report', target: '_blank' }, 'the report of this run'), ', which ', h('code', {}, 'dvim report'), ' writes as a file.'),

@@ -213,6 +213,7 @@ struct RunAnswer {
     averages: Vec<AverageRecord>,
     sentence: String,
     how: String,
+    audited: bool,
     follow_up: Vec<[String; 3]>,
     worries: Vec<String>,
     covariates: Vec<CovariateAnswer>,
@@ -255,6 +256,7 @@ impl RunAnswer {
                 ),
                 Some(fit) => cross_fit_sentence(fit).replace('\n', " "),
             },
+            audited: summary.audit.is_some(),
             follow_up: (summary.audit.iter().flat_map(|a| &a.follow_up))
                 .map(|f| [f.population.clone(), f.verdict.clone(), f.words.clone()])
                 .collect(),
