@@ -75,7 +75,7 @@ proptest! {
                 let found = &table.table.column(name).unwrap().values;
                 match (column, found) {
                     (Cells::Floats(values), Values::Number(found)) => {
-                        for (a, b) in values.iter().zip(found) {
+                        for (a, b) in values.iter().zip(found.iter()) {
                             prop_assert!(a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()), "{a} became {b}");
                         }
                     }
@@ -86,7 +86,7 @@ proptest! {
                         }
                     }
                     (Cells::Texts(values), Values::Number(found)) => {
-                        for (value, found) in values.iter().zip(found) {
+                        for (value, found) in values.iter().zip(found.iter()) {
                             let value = value.trim_matches([' ', '\t']);
                             let same = if missing(value) { found.is_nan() } else { value.parse() == Ok(*found) };
                             prop_assert!(same, "{value} became {found}");

@@ -37,7 +37,7 @@ fn read(bytes: &[u8]) -> ReadTable {
 
 fn numbers(table: &ReadTable, name: &str) -> Vec<f64> {
     match &table.table.column(name).unwrap().values {
-        Values::Number(values) => values.clone(),
+        Values::Number(values) => values.to_vec(),
         other => panic!("{name} is {other:?}"),
     }
 }

@@ -278,7 +278,6 @@ impl Cohort {
 
     /// A cohort from valid arrays: sorts by id, applies the horizon and merges tied times.
     pub fn from_units(units: Units, horizon: f64) -> Cohort {
-        let n = units.time.len();
         let p = units.names.len();
         let order = id_order(&units.ids);
         let in_order = order.windows(2).all(|w| w[0] < w[1]);
@@ -286,10 +285,8 @@ impl Cohort {
             units
         } else {
             let pick = |i: &u32| *i as usize;
-            let mut covariates = Vec::with_capacity(n * p);
-            for i in order.iter().map(pick) {
-                covariates.extend_from_slice(&units.covariates[i * p..(i + 1) * p]);
-            }
+            let mut covariates = units.covariates;
+            reorder_rows(&mut covariates, p, &order);
             Units {
                 ids: reorder_ids(&units.ids, &order),
                 time: order.iter().map(pick).map(|i| units.time[i]).collect(),
@@ -445,6 +442,29 @@ fn id_order(ids: &Ids) -> Vec<u32> {
         Ids::Texts { .. } => order.sort_by(|&a, &b| ids.text(a as usize).cmp(&ids.text(b as usize))),
     }
     order
+}
+
+/// Puts row `order[k]` in place k, for each k, without a second copy: along the cycles of the order.
+fn reorder_rows(values: &mut [f64], width: usize, order: &[u32]) {
+    let mut placed = vec![false; order.len()];
+    let mut held = vec![0.0; width];
+    for start in 0..order.len() {
+        if placed[start] {
+            continue;
+        }
+        held.copy_from_slice(&values[start * width..(start + 1) * width]);
+        let mut at = start;
+        loop {
+            placed[at] = true;
+            let from = order[at] as usize;
+            if from == start {
+                values[at * width..(at + 1) * width].copy_from_slice(&held);
+                break;
+            }
+            values.copy_within(from * width..(from + 1) * width, at * width);
+            at = from;
+        }
+    }
 }
 
 fn reorder_ids(ids: &Ids, order: &[u32]) -> Ids {

@@ -153,7 +153,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn error(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
+    /// A refusal.
+    pub fn error(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
         Problem {
             kind,
             severity: Severity::Error,

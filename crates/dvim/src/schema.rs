@@ -219,7 +219,7 @@ pub(crate) fn numbers<'a>(
     problems: &mut Vec<Problem>,
 ) -> Option<Cow<'a, [f64]>> {
     match &column.values {
-        Values::Number(v) => Some(v.into()),
+        Values::Number(v) => Some(Cow::Borrowed(v)),
         Values::Text(t) => {
             let parsed: Vec<Option<f64>> = t.levels.iter().map(|s| s.parse::<f64>().ok()).collect();
             let is_text = |i: usize| parsed.get(t.codes[i] as usize).is_some_and(Option::is_none);
@@ -273,7 +273,7 @@ pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Ve
     match (&column.values, declared) {
         (Values::Number(v), Declared::Nothing | Declared::Numeric) => {
             let bad = refuse_not_finite(&column.name, v, problems);
-            (!bad).then(|| Reading { kind: Kind::Number, values: v.into() })
+            (!bad).then_some(Reading { kind: Kind::Number, values: Cow::Borrowed(v) })
         }
         (Values::Number(v), Declared::Categorical) => {
             if refuse_not_finite(&column.name, v, problems) {

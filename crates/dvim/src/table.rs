@@ -1,6 +1,10 @@
 //! A table as it came: named columns of equal length, before anything is known about
 //! what they mean. Every face (CSV, Parquet, data frames) makes one of these.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
@@ -14,11 +18,63 @@ pub struct Column {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers; a missing value is NaN. Infinite values are kept: refusing them is the cohort's business.
-    Number(Vec<f64>),
+    Number(Numbers),
     /// Anything else.
     Text(TextValues),
     /// Identifiers, read without loss (`007` stays `007`). Only the column that was asked for as ids.
     Id(Ids),
+}
+
+/// Numbers that the table owns, or that stay where a caller keeps them: a data frame is read in place.
+#[derive(Clone)]
+pub struct Numbers(Store);
+
+#[derive(Clone)]
+enum Store {
+    Owned(Vec<f64>),
+    Shared(Arc<dyn AsRef<[f64]> + Send + Sync>),
+}
+
+impl Numbers {
+    /// Numbers that are kept elsewhere.
+    pub fn shared(values: Arc<dyn AsRef<[f64]> + Send + Sync>) -> Numbers {
+        Numbers(Store::Shared(values))
+    }
+}
+
+impl Deref for Numbers {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match &self.0 {
+            Store::Owned(values) => values,
+            Store::Shared(values) => (**values).as_ref(),
+        }
+    }
+}
+
+impl From<Vec<f64>> for Numbers {
+    fn from(values: Vec<f64>) -> Numbers {
+        Numbers(Store::Owned(values))
+    }
+}
+
+impl FromIterator<f64> for Numbers {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Numbers {
+        Numbers::from(Vec::from_iter(values))
+    }
+}
+
+impl PartialEq for Numbers {
+    fn eq(&self, other: &Numbers) -> bool {
+        **self == **other
+    }
+}
+
+impl fmt::Debug for Numbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
 }
 
 /// Text in dictionary form: few levels, many rows.

@@ -26,7 +26,7 @@ fn text(name: &str, values: &[Option<String>]) -> Column {
 }
 
 fn number(name: &str, values: Vec<f64>) -> Column {
-    Column { name: name.into(), values: Values::Number(values) }
+    Column { name: name.into(), values: Values::Number(values.into()) }
 }
 
 /// A simulated cohort with six of its covariates and a category cut from two of them; the level of each unit is its class.
@@ -201,7 +201,7 @@ fn the_order_of_levels_does_not_matter() {
 fn levels_of_one_arm_are_said_and_served() {
     let (columns, mut class) = world(1_000);
     let Values::Number(arm) = &columns[2].values else { panic!() };
-    class.iter_mut().zip(arm).filter(|(k, a)| **k == 3 && **a == 1.0).for_each(|(k, _)| *k = 2);
+    class.iter_mut().zip(arm.iter()).filter(|(k, a)| **k == 3 && **a == 1.0).for_each(|(k, _)| *k = 2);
     let mut columns = columns.clone();
     columns.push(text("grade", &class.iter().map(|&k| Some(NAMES[k].to_string())).collect::<Vec<_>>()));
     let (cohort, warnings) = Cohort::from_table(&Table::new(columns).unwrap(), &roles()).unwrap();
@@ -228,7 +228,7 @@ fn a_cohort_reads_its_own_units_again() {
         &class.iter().enumerate().map(|(i, _)| gaps(Some(["m", "f"][i % 2].into()), i + 3)).collect::<Vec<_>>(),
     ));
     if let Values::Number(v) = &mut columns[4].values {
-        v.iter_mut().step_by(5).for_each(|x| *x = f64::NAN);
+        *v = v.iter().enumerate().map(|(i, x)| if i % 5 == 0 { f64::NAN } else { *x }).collect();
     }
     let table = Table::new(columns).unwrap();
     let roles = Roles { missing: Missing::Indicator, ..roles() };

@@ -47,7 +47,7 @@ fn column(name: &str, cells: &[String], text: bool) -> Column {
     let numbers: Vec<Option<f64>> =
         cells.iter().map(|c| if c.is_empty() { Some(f64::NAN) } else { c.parse().ok() }).collect();
     let values = match numbers.into_iter().collect::<Option<Vec<f64>>>() {
-        Some(v) if !text => Values::Number(v),
+        Some(v) if !text => Values::Number(v.into()),
         _ => {
             let mut t = TextValues::default();
             for c in cells {

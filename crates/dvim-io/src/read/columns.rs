@@ -275,7 +275,7 @@ impl Growing {
         Some(match self {
             Growing::Number(mut values) => {
                 values.shrink_to_fit();
-                Values::Number(values)
+                Values::Number(values.into())
             }
             Growing::Text(mut text) => {
                 text.values.codes.shrink_to_fit();

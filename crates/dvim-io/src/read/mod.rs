@@ -48,6 +48,23 @@ pub const MAX_LEVEL_BYTES: usize = 64 << 20;
 /// The most bytes that one row may take; a longer one is a quote that was never closed.
 pub const MAX_RECORD_BYTES: usize = 64 << 20;
 
+/// The value that a text is, in every source: without blanks around it, and `None` where it stands for a missing value.
+pub fn text_value(text: &str) -> Option<&str> {
+    let text = text.trim_matches([' ', '\t']);
+    (!records::is_missing(text.as_bytes())).then_some(text)
+}
+
+/// Identifiers that a program hands over, as those of a file: integers if all are, else text; empty where missing.
+pub fn ids_of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> dvim::table::Ids {
+    let mut chunk = columns::ColumnChunk::new(header::Role::Id);
+    texts.enumerate().for_each(|(i, text)| chunk.push(text_value(text).unwrap_or("").as_bytes(), i as u32));
+    let mut growing = columns::Growing::new(header::Role::Id);
+    match growing.append(&mut chunk, 0, &Sizes::default()).map(|()| growing.finish()) {
+        Ok(Some(dvim::table::Values::Id(ids))) => ids,
+        _ => unreachable!("ids have no limit and stay ids"),
+    }
+}
+
 /// How to read a table.
 #[derive(Clone, Default)]
 pub struct ReadOptions<'a> {

@@ -279,7 +279,7 @@ impl<'a> Taking<'a> {
     fn finish(mut self) -> Result<Values, Failure> {
         if let Some(mut numbers) = self.numbers {
             numbers.shrink_to_fit();
-            return Ok(Values::Number(numbers));
+            return Ok(Values::Number(numbers.into()));
         }
         self.flush()?;
         Ok(self.growing.finish().expect("text and ids never turn to text"))
