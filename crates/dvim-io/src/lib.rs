@@ -7,3 +7,4 @@ pub mod memory;
 mod parquet;
 pub mod read;
 pub mod run;
+pub mod tasks;

@@ -1,6 +1,6 @@
 //! `dvim check`: what was understood, and everything that is wrong.
 
-use super::{file_name, read_cohort_table, use_threads};
+use super::{read_cohort_table, use_threads};
 use crate::args::CheckArgs;
 use crate::progress::Progress;
 use crate::{Failure, print};
@@ -11,10 +11,10 @@ use dvim_report::{record::OverviewRecord, text};
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let roles = args.roles.roles();
-    let read = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
-    let overview = Overview::of(&read.table, &roles, &args.method.options());
+    let input = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
+    let overview = Overview::of(&input.table, &roles, &args.method.options());
     if args.json {
-        let record = OverviewRecord::of(&overview, file_name(&args.table), read.sha256);
+        let record = OverviewRecord::of(&overview, input.record.file, input.record.sha256);
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
         print(&(json + "\n"))?;
     } else {

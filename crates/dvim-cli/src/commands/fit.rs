@@ -1,78 +1,16 @@
 //! `dvim fit`: both effects of each patient.
 
 use super::report::write_page;
-use super::{file_name, read_cohort_table, use_threads};
+use super::{read_cohort_table, use_threads};
 use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::analysis::{self, Analysis, Options};
-use dvim::audit::Audit;
-use dvim::audit::average::By;
-use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
-use dvim::error::Problem;
+use dvim::analysis;
 use dvim_io::atomic::may_write;
 use dvim_io::memory::{available, forecast_shape};
-use dvim_io::read::ReadTable;
-use dvim_io::run::{EffectsFormat, Origin, begin_run, write_run};
-use dvim_report::record::{InputRecord, RolesRecord};
+use dvim_io::run::{begin_run, write_run};
+use dvim_io::tasks::{Analysed, Asked, refuse_auto_size};
 use dvim_report::text;
-use std::path::Path;
-
-/// What is wanted besides the effects.
-pub struct Asked {
-    /// Average effects by these covariates too.
-    pub by: Vec<By>,
-    /// The audit.
-    pub audit: bool,
-}
-
-/// A table that was analysed.
-pub struct Analysed {
-    pub cohort: Cohort,
-    pub found: Analysis,
-    pub audit: Audit,
-    flow: Flow,
-    warnings: Vec<Problem>,
-    input: InputRecord,
-    roles: RolesRecord,
-}
-
-impl Analysed {
-    /// Analyses a table that was read from a file.
-    pub fn new(
-        file: &Path,
-        read: ReadTable,
-        roles: &Roles,
-        options: &Options,
-        asked: &Asked,
-        progress: &Progress,
-    ) -> Result<Analysed, Failure> {
-        let id = roles.id_column(read.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-        let Admitted { cohort, mut warnings, flow } = Cohort::admit(&read.table, roles)?;
-        let n_rows = read.table.n_rows();
-        drop(read.table);
-        warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
-        let run = if asked.audit { analysis::run_for_audit } else { analysis::run };
-        let mut found = run(&cohort, options, progress)?;
-        warnings.extend(found.fit.level_problems(&cohort));
-        let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
-        found.groups = None;
-        let input = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
-        let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
-        Ok(Analysed { cohort, found, audit, flow, warnings, input, roles })
-    }
-
-    /// Where it came from, for its run.
-    pub fn origin(&self, format: EffectsFormat) -> Origin<'_> {
-        Origin {
-            input: self.input.clone(),
-            roles: self.roles.clone(),
-            flow: &self.flow,
-            warnings: &self.warnings,
-            format,
-        }
-    }
-}
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -85,14 +23,12 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     let roles = args.roles.roles();
     if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
-        return Err(Failure::Input(
-            "error: --group-size auto with --estimator paper\n  rule:   the paper's estimator takes K as given\n  remedy: give a number, or add --estimator adjusted".into(),
-        ));
+        return Err(refuse_auto_size().into());
     }
     refuse_too_large(args)?;
-    let read = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
+    let input = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
-    let done = Analysed::new(&args.table, read, &roles, &args.method.options(), &asked, &progress)?;
+    let done = Analysed::new(input, &roles, &args.method.options(), &asked, &progress)?;
     let origin = done.origin(args.format.format());
     let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
     if let Some(file) = &args.report {

@@ -17,8 +17,9 @@ use crate::Failure;
 use crate::args::ThreadArgs;
 use dvim::analysis::Watch;
 use dvim::cohort::Roles;
-use dvim_io::read::{ReadOptions, ReadTable, read_table};
+use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::Run;
+use dvim_io::tasks::Input;
 use std::path::Path;
 
 /// Sets the number of threads for the rest of the process.
@@ -37,25 +38,12 @@ fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
 }
 
 /// Reads a table; ids without loss.
-fn read_cohort_table(
-    path: &Path,
-    roles: &Roles,
-    threads: Option<usize>,
-    watch: &dyn Watch,
-) -> Result<ReadTable, Failure> {
+fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>, watch: &dyn Watch) -> Result<Input, Failure> {
     let n_bytes = std::fs::metadata(path).map_or(0, |m| m.len()) as usize;
     let progress = |done: u64| watch.progress("reading", done as usize, n_bytes);
-    // A column that is dropped may be an `id` that is none.
-    let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
-    let options = ReadOptions {
-        id: roles.id.clone(),
-        default_id,
-        text: roles.categorical.clone(),
-        progress: Some(&progress),
-        threads: threads.unwrap_or(0),
-        ..ReadOptions::default()
-    };
-    Ok(read_table(path, &options)?)
+    let options =
+        ReadOptions { progress: Some(&progress), threads: threads.unwrap_or(0), ..dvim_io::tasks::read_options(roles) };
+    Ok(Input::of_file(path, read_table(path, &options)?))
 }
 
 /// Opens a run; says which of its files were changed since it was written.
@@ -69,9 +57,4 @@ fn open_run(path: &Path) -> Result<Run, Failure> {
         ));
     }
     Ok(run)
-}
-
-/// The name of a file without its folder: where a user keeps patients' data is nobody's business.
-fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
 }

@@ -1,12 +1,12 @@
 //! `dvim rerun`: the same again, and whether it is.
 
-use super::fit::{Analysed, Asked};
 use super::{read_cohort_table, use_threads};
 use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::audit::average::By;
 use dvim_io::run::{EffectsFormat, begin_run, hash_file, read_summary, write_files};
+use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::record::{Summary, VERSION};
 use std::path::{Path, PathBuf};
 
@@ -26,19 +26,19 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     let bad = |what: String| Failure::Input(format!("error: `{}` cannot be repeated: {what}", args.summary.display()));
     let roles = summary.roles.roles(summary.horizon).map_err(bad)?;
     let options = summary.options.options().map_err(bad)?;
-    let read = read_cohort_table(&table, &roles, args.threads.threads, &progress)?;
-    if read.sha256 != summary.input.sha256 {
+    let input = read_cohort_table(&table, &roles, args.threads.threads, &progress)?;
+    if input.record.sha256 != summary.input.sha256 {
         return Err(Failure::Input(format!(
             "error: `{}` is not the table of this run: its SHA-256 is {}…, the run was made from {}… (`{}`)\n  rule:   a run is repeated on the same bytes\n  remedy: name the original table, or use `dvim fit` for the new one",
             table.display(),
-            &read.sha256[..12],
+            &input.record.sha256[..12],
             summary.input.sha256.get(..12).unwrap_or(&summary.input.sha256),
             summary.input.file
         )));
     }
     let by: Vec<By> = summary.audit.iter().flat_map(|a| &a.by).map(|b| By::parse(b)).collect();
     let asked = Asked { by, audit: summary.audit.as_ref().is_none_or(|a| a.asked) };
-    let done = Analysed::new(&table, read, &roles, &options, &asked, &progress)?;
+    let done = Analysed::new(input, &roles, &options, &asked, &progress)?;
     // Without --output the new run is compared and forgotten.
     let target =
         args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));

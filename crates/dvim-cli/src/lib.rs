@@ -1,0 +1,117 @@
+//! The command line: flags in, files and words out, exit codes that mean something.
+//! No formula and no markup lives here. A library, so that the Python package installs the same command.
+
+mod args;
+mod commands;
+mod progress;
+
+use args::{Cli, Command};
+use clap::{CommandFactory, Parser};
+use std::ffi::OsString;
+use std::io::Write;
+
+/// Why a command ended without its result.
+pub(crate) enum Failure {
+    /// The input or the flags are wrong: exit code 2.
+    Input(String),
+    /// Something else went wrong: exit code 1.
+    Other(String),
+    /// Nobody reads our output any more: not worth a word.
+    PipeClosed,
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(e: std::io::Error) -> Failure {
+        match e.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::PipeClosed,
+            std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::Unsupported => {
+                Failure::Input(format!("error: {e}"))
+            }
+            _ => Failure::Other(format!("error: {e}")),
+        }
+    }
+}
+
+impl From<dvim::error::Error> for Failure {
+    fn from(e: dvim::error::Error) -> Failure {
+        use dvim::error::Error;
+        match e {
+            Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.to_string()),
+            other => Failure::Other(other.to_string()),
+        }
+    }
+}
+
+impl From<dvim_io::read::ReadError> for Failure {
+    fn from(e: dvim_io::read::ReadError) -> Failure {
+        Failure::Input(e.to_string())
+    }
+}
+
+impl From<dvim_io::run::OpenError> for Failure {
+    fn from(e: dvim_io::run::OpenError) -> Failure {
+        Failure::Input(e.to_string())
+    }
+}
+
+/// Data for the user, to stdout.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Words for the user, to stderr.
+pub(crate) fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Runs the command line, whose first argument is the name of the program. Gives the exit code.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return e.exit_code() as u8;
+        }
+    };
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
+        let text = info.payload_as_str().unwrap_or("unknown");
+        say(&format!(
+            "error: dvim met a case that it should have caught{place}: {text}\n  remedy: nothing was written; please report this line, with the command"
+        ));
+    }));
+    let outcome = std::panic::catch_unwind(|| match cli.command {
+        Command::Demo(args) => commands::demo::run(&args),
+        Command::Simulate(args) => commands::simulate::run(&args),
+        Command::Check(args) => commands::check::run(&args),
+        Command::Fit(args) => commands::fit::run(&args),
+        Command::Match(args) => commands::match_groups::run(&args),
+        Command::Audit(args) => commands::audit::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Explore(args) => commands::explore::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Rerun(args) => commands::rerun::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Study(args) => commands::study::run(&args),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);
+            print(&String::from_utf8_lossy(&text))
+        }
+    });
+    match outcome {
+        Ok(Ok(())) | Ok(Err(Failure::PipeClosed)) => 0,
+        Ok(Err(Failure::Input(text))) => {
+            say(&text);
+            2
+        }
+        Ok(Err(Failure::Other(text))) => {
+            say(&text);
+            1
+        }
+        Err(_) => 1,
+    }
+}

@@ -1,0 +1,399 @@
+//! What every face can ask for, from a table to a result: a fit, a prediction, a comparison, the groups of one patient.
+//! No flag, no printing: the command line and Python call the same functions, so they give the same bits.
+
+use crate::atomic::{Directory, Hashing, hex};
+use crate::read::{ReadOptions, ReadTable};
+use crate::run::{EffectsFormat, Origin};
+use dvim::analysis::{self, Analysis, Estimator, Fit, Ground, Options, UnitGroups, Watch};
+use dvim::audit::Audit;
+use dvim::audit::average::By;
+use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
+use dvim::compare::cox::Ties;
+use dvim::compare::method::{Field, Learned, Method, MethodEffects};
+use dvim::constraint::Unserved;
+use dvim::effect::Effect;
+use dvim::error::{Error, Problem, ProblemKind};
+use dvim::schema::encode_new;
+use dvim::table::{Ids, Table, Values};
+use dvim_report::comparison::Comparison;
+use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
+use dvim_report::tables::{self, EffectRow, EffectTable, Layout};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A table, and what is recorded of where it came from.
+pub struct Input {
+    /// The columns.
+    pub table: Table,
+    /// The file or the frame.
+    pub record: InputRecord,
+}
+
+impl Input {
+    /// A table that was read from a file. Its folder is not recorded: where a user keeps patients' data is nobody's business.
+    pub fn of_file(file: &Path, read: ReadTable) -> Input {
+        let n_rows = read.table.n_rows();
+        let record = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
+        Input { table: read.table, record }
+    }
+
+    /// A table that a program handed over; `name` says what it was. The digest is of the columns as they are here.
+    pub fn of_memory(name: &str, table: Table) -> Input {
+        let (sha256, n_bytes) = digest(&table);
+        let record = InputRecord { file: name.into(), sha256, n_bytes, n_rows: table.n_rows() };
+        Input { table, record }
+    }
+}
+
+/// The name of a file without its folder.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+}
+
+/// SHA-256 of the columns, name by name and value by value, and the bytes that went into it.
+fn digest(table: &Table) -> (String, u64) {
+    let mut out = Hashing::new(Counting(0));
+    let written = (|| -> io::Result<()> {
+        for c in table.columns() {
+            writeln!(out, "{}", c.name)?;
+            match &c.values {
+                Values::Number(v) => {
+                    let mut block = Vec::with_capacity(8 * 8192);
+                    for chunk in v.chunks(8192) {
+                        block.clear();
+                        chunk.iter().for_each(|x| block.extend_from_slice(&x.to_le_bytes()));
+                        out.write_all(&block)?;
+                    }
+                }
+                Values::Text(t) => {
+                    (0..t.codes.len()).try_for_each(|i| writeln!(out, "{}", t.get(i).unwrap_or("")))?;
+                }
+                Values::Id(ids) => (0..ids.len()).try_for_each(|i| writeln!(out, "{}", ids.text(i)))?,
+            }
+        }
+        Ok(())
+    })();
+    written.expect("nothing is written anywhere");
+    let (Counting(n_bytes), digest) = out.finish();
+    (hex(&digest), n_bytes)
+}
+
+struct Counting(u64);
+
+impl Write for Counting {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How a table is read for these roles: ids without loss, declared categories as text.
+pub fn read_options(roles: &Roles) -> ReadOptions<'static> {
+    // A column that is dropped may be an `id` that is none.
+    let default_id = (!roles.drop.iter().any(|d| d.eq_ignore_ascii_case("id"))).then(|| "id".into());
+    ReadOptions { id: roles.id.clone(), default_id, text: roles.categorical.clone(), ..ReadOptions::default() }
+}
+
+/// How a table of new patients is read for a run: ids without loss, its covariates as it had them.
+pub fn read_options_new(cohort: &Cohort, asked: &RolesRecord, id: Option<&str>) -> ReadOptions<'static> {
+    let usual = asked.id.clone().unwrap_or_else(|| "id".into());
+    let is_covariate = cohort.schema().iter().any(|c| c.name.eq_ignore_ascii_case(&usual));
+    ReadOptions {
+        id: id.map(str::to_string),
+        default_id: (!is_covariate).then_some(usual),
+        text: asked.asked.categorical.clone(),
+        ..ReadOptions::default()
+    }
+}
+
+/// The refusal of a group size that the estimator cannot choose.
+pub fn refuse_auto_size() -> Error {
+    Error::Refused(vec![Problem::error(
+        ProblemKind::BadOption,
+        "--group-size auto with --estimator paper",
+        "the paper's estimator takes K as given",
+        "give a number, or add --estimator adjusted",
+    )])
+}
+
+/// What is wanted besides the effects.
+pub struct Asked {
+    /// Average effects by these covariates too.
+    pub by: Vec<By>,
+    /// The audit.
+    pub audit: bool,
+}
+
+/// A table that was analysed.
+pub struct Analysed {
+    /// The cohort.
+    pub cohort: Cohort,
+    /// What was found.
+    pub found: Analysis,
+    /// Whether it can be relied on.
+    pub audit: Audit,
+    /// What is worth knowing of the input.
+    pub warnings: Vec<Problem>,
+    flow: Flow,
+    input: InputRecord,
+    roles: RolesRecord,
+}
+
+impl Analysed {
+    /// Analyses a table.
+    pub fn new(
+        input: Input,
+        roles: &Roles,
+        options: &Options,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Analysed, Error> {
+        let Input { table, record } = input;
+        let id = roles.id_column(table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
+        let Admitted { cohort, mut warnings, flow } = Cohort::admit(&table, roles)?;
+        drop(table);
+        warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        let run = if asked.audit { analysis::run_for_audit } else { analysis::run };
+        let mut found = run(&cohort, options, watch)?;
+        warnings.extend(found.fit.level_problems(&cohort));
+        let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
+        found.groups = None;
+        let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
+        Ok(Analysed { cohort, found, audit, flow, warnings, input: record, roles })
+    }
+
+    /// Where it came from, for its run.
+    pub fn origin(&self, format: EffectsFormat) -> Origin<'_> {
+        Origin {
+            input: self.input.clone(),
+            roles: self.roles.clone(),
+            flow: &self.flow,
+            warnings: &self.warnings,
+            format,
+        }
+    }
+
+    /// Its summary, without the files that it has not been written to.
+    pub fn summary(&self) -> Summary {
+        let source =
+            Source { input: self.input.clone(), roles: self.roles.clone(), flow: &self.flow, warnings: &self.warnings };
+        Summary::of(&self.cohort, &self.found, &self.audit, source, BTreeMap::new())
+    }
+}
+
+/// The position of a patient and the groups behind the estimate, or why there are none.
+pub fn groups_of(cohort: &Cohort, fit: &Fit, id: &str) -> Result<(usize, UnitGroups), Error> {
+    let unit = cohort.unit(id)?;
+    let groups = fit.match_groups(cohort, unit);
+    let k = fit.options.group_size;
+    match Arm::BOTH.into_iter().find(|z| groups.cure[z.index()].units.len() < k) {
+        // The adjusted estimator has chosen its own group sizes.
+        Some(arm) if fit.cross_fit.is_none() => Err(Error::Refused(vec![Problem::error(
+            ProblemKind::BadConstraint,
+            format!(
+                "patient `{id}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than the group size {k}",
+                groups.cure[arm.index()].units.len(),
+                arm.name()
+            ),
+            "a constraint is never relaxed",
+            "fit again with a smaller --group-size, wider calipers, or fewer exact covariates",
+        )])),
+        _ => Ok((unit, groups)),
+    }
+}
+
+/// The flag of a patient who is farther from the cohort than was asked for.
+const TOO_FAR: &str = "beyond_max_distance";
+
+/// Both effects of patients who were not in the cohort.
+pub struct Predicted {
+    ids: Ids,
+    covariates: Vec<f64>,
+    found: Vec<Result<Effect, Unserved>>,
+    max_distance: Option<f64>,
+}
+
+impl Predicted {
+    /// Estimates the rows of a table against a run. `id` names the column of ids; without it, the ids that were read.
+    pub fn new(
+        cohort: &Cohort,
+        fit: &Fit,
+        table: &Table,
+        id: Option<&str>,
+        max_distance: Option<f64>,
+        watch: &dyn Watch,
+    ) -> Result<Predicted, Error> {
+        let refuse = |kind, found: String, rule: &str, remedy: &str| {
+            Err(Error::Refused(vec![Problem::error(kind, found, rule, remedy)]))
+        };
+        if let Some(d) = max_distance.filter(|d| d.is_nan() || *d < 0.0) {
+            return refuse(
+                ProblemKind::BadOption,
+                format!("--max-distance is {d}"),
+                "a distance is zero or more",
+                "see the diameters in effects.csv for distances that are usual here",
+            );
+        }
+        if fit.cross_fit.is_some() {
+            return refuse(
+                ProblemKind::BadOption,
+                "the run was made with --estimator adjusted".into(),
+                "new patients are matched by the paper's estimator, so far",
+                "fit the cohort with --estimator paper and predict from that run",
+            );
+        }
+        let ids = ids_of(table, id);
+        let covariates = encode_new(cohort.schema(), table).map_err(Error::Refused)?;
+        let found = fit.estimate_under_constraints(cohort, &covariates, &vec![None; table.n_rows()], watch)?;
+        Ok(Predicted { ids, covariates, found, max_distance })
+    }
+
+    /// Number of patients.
+    pub fn n(&self) -> usize {
+        self.found.len()
+    }
+
+    fn is_far(&self, e: &Effect) -> bool {
+        let farthest =
+            Arm::BOTH.iter().map(|&z| e.arm(z)).fold(0.0, |d: f64, a| d.max(a.cure.diameter).max(a.time.diameter));
+        self.max_distance.is_some_and(|most| farthest > most)
+    }
+
+    /// Patients left without an estimate because a group reaches too far.
+    pub fn n_far(&self) -> usize {
+        self.found.iter().flatten().filter(|e| self.is_far(e)).count()
+    }
+
+    /// Patients left without an estimate by the constraints of the run.
+    pub fn n_unserved(&self) -> usize {
+        self.found.iter().filter(|e| e.is_err()).count()
+    }
+
+    /// As a table of effects.
+    pub fn table<'a>(
+        &'a self,
+        cohort: &'a Cohort,
+        fit: &'a Fit,
+    ) -> EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + Sync> {
+        let row = |i: usize| EffectRow {
+            id: self.ids.text(i),
+            treatment: "",
+            effect: self.found[i].as_ref().ok().filter(|e| !self.is_far(e)),
+            flags: match &self.found[i] {
+                Ok(e) if self.is_far(e) => vec![TOO_FAR],
+                Ok(_) => vec![],
+                Err(why) => why.arms().map(Unserved::flag).collect(),
+            },
+        };
+        EffectTable { n: self.n(), layout: Layout::of(cohort, fit), row }
+    }
+
+    /// Writes who is in the groups of each patient: one row for each member.
+    pub fn write_members(&self, out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<()> {
+        let p = cohort.n_covariates();
+        let ground = Ground::new(fit, cohort);
+        let search = ground.search();
+        let groups = |i: usize| (self.ids.text(i), search.groups(&self.covariates[i * p..(i + 1) * p], None, None));
+        tables::write_members(out, cohort, (0..self.n()).map(groups))
+    }
+}
+
+/// Ids of the rows of a table: a column, or row numbers.
+fn ids_of(table: &Table, id: Option<&str>) -> Ids {
+    let column = match id {
+        Some(name) => table.column(name),
+        None => table.columns().iter().find(|c| matches!(c.values, Values::Id(_))),
+    };
+    match column.map(|c| &c.values) {
+        Some(Values::Id(ids)) => ids.clone(),
+        _ => Ids::Rows(table.n_rows()),
+    }
+}
+
+/// A table whose effects were estimated by every method.
+pub struct Compared {
+    /// The cohort.
+    pub cohort: Cohort,
+    /// What is worth knowing of the input.
+    pub warnings: Vec<Problem>,
+    learned: Learned,
+    units: Vec<u32>,
+    group_size: usize,
+    effects: Vec<(Method, MethodEffects)>,
+    source: String,
+}
+
+impl Compared {
+    /// Estimates a table by every method. All of them match as the paper's estimator does.
+    pub fn new(
+        input: Input,
+        roles: &Roles,
+        options: &Options,
+        ties: Ties,
+        watch: &dyn Watch,
+    ) -> Result<Compared, Error> {
+        let options = Options { estimator: Estimator::Paper, ..options.clone() };
+        let (cohort, mut warnings) = Cohort::from_table(&input.table, roles)?;
+        drop(input.table);
+        warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        let learned = Learned::learn(&cohort, &options, ties, watch)?;
+        let field = Field::new(&cohort, &learned.fit);
+        let mut effects = Vec::new();
+        for (done, method) in Method::FOR_COHORTS.into_iter().enumerate() {
+            if watch.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            watch.progress("estimating", done, Method::FOR_COHORTS.len());
+            if let Some([found]) = learned.estimate(&field, method, [options.group_size]) {
+                effects.push((method, found));
+            }
+        }
+        watch.progress("estimating", effects.len(), effects.len());
+        let units = field.units.clone();
+        drop(field);
+        let group_size = options.group_size;
+        Ok(Compared { cohort, warnings, learned, units, group_size, effects, source: input.record.file })
+    }
+
+    /// For tables and pages.
+    pub fn comparison(&self) -> Comparison<'_> {
+        Comparison {
+            cohort: &self.cohort,
+            learned: &self.learned,
+            units: &self.units,
+            group_size: self.group_size,
+            effects: &self.effects,
+            source: &self.source,
+        }
+    }
+
+    /// Writes its files.
+    pub fn write(&self, directory: &Directory) -> io::Result<()> {
+        let comparison = self.comparison();
+        directory.write("effects.csv", |out| comparison.write_effects(out))?;
+        directory.write("summary.csv", |out| comparison.write_summary(out))?;
+        directory.write("correlations.csv", |out| comparison.write_correlations(out))?;
+        for (name, text) in [
+            ("cure-violins.svg", comparison.violins(false)),
+            ("time-violins.svg", comparison.violins(true)),
+            ("cure-correlations.svg", comparison.correlation_figure(false)),
+            ("time-correlations.svg", comparison.correlation_figure(true)),
+            ("report.html", comparison.page()),
+        ] {
+            directory.write(name, |out| out.write_all(text.as_bytes()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Begins the directory of a comparison; with `force` a comparison, and nothing else, is replaced.
+pub fn begin_comparison(target: &Path, force: bool) -> io::Result<Directory> {
+    Directory::begin(target, |existing| {
+        Ok(force && ["correlations.csv", "report.html"].iter().all(|f| existing.join(f).is_file()))
+    })
+}
