@@ -1,5 +1,6 @@
 //! What was found, as records, text, tables and plots. No statistic is computed here and no file is touched.
 
+pub mod card;
 pub mod comparison;
 pub mod plot;
 pub mod audit;

@@ -285,7 +285,10 @@ pub struct AdjustedOptionsRecord {
 }
 
 fn family(name: &str) -> Result<Family, String> {
-    Family::ALL.into_iter().find(|f| f.name() == name).ok_or_else(|| format!("unknown latency family `{name}`"))
+    Family::ALL
+        .into_iter()
+        .find(|f| f.name().eq_ignore_ascii_case(name))
+        .ok_or_else(|| format!("unknown latency family `{name}`"))
 }
 
 impl AdjustedOptionsRecord {

@@ -1,0 +1,94 @@
+//! A run as a fragment of HTML for a notebook: what was estimated, from how many, both average effects with their
+//! intervals, what to worry about, and how the effects vary. Loads nothing and brings its own colours.
+
+use crate::audit::with_interval;
+use crate::plot::{About, Axis, EffectHistogram, Estimate, Format, escape};
+use crate::record::Summary;
+use crate::text::{average_sentence, grouped, short, worries};
+use dvim::analysis::Analysis;
+use dvim::cohort::Cohort;
+use dvim::effect::Effect;
+
+/// Worries that a card lists; the rest is counted.
+const MOST_WORRIES: usize = 5;
+
+/// The card of a run.
+pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
+    let (t, c) = (&summary.counts.treated, &summary.counts.control);
+    let cell = |estimand: &str, population: &str, scale: f64| {
+        summary.average(estimand, population).map_or("undefined".to_string(), |a| with_interval(a, scale))
+    };
+    let row = |name: &str, estimand: &str, scale: f64| {
+        let cells = ["all", "treated", "control"].map(|p| format!("<td>{}</td>", escape(&cell(estimand, p, scale))));
+        format!("<tr><th scope=\"row\">{name}</th>{}</tr>", cells.concat())
+    };
+    let level = short(100.0 * summary.options.confidence);
+    let mut out = format!(
+        "<div style=\"background:#fff;color:#1b2230;padding:.8em 1em;border:1px solid #e5e8ed;max-width:46em;line-height:1.4\">\
+         <p style=\"margin:0 0 .6em\"><b>{}</b></p>\
+         <p style=\"margin:0 0 .6em\">{} patients ({} treated, {} control), {} events before the horizon {}; {} were estimated ({}).</p>\
+         <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th><th>all</th><th>treated</th><th>control</th></tr></thead>\
+         <tbody>{}{}</tbody></table>\
+         <p style=\"margin:0 0 .6em;color:#56606e\">Means over the estimated patients, with {level} % intervals where there are any. \
+         Cure effect: change of the probability of being event-free at the horizon. Time effect: change of the mean event time \
+         of those with an event before it.</p>",
+        escape(average_sentence(summary).trim_end()),
+        grouped(t.n_units + c.n_units),
+        grouped(t.n_units),
+        grouped(c.n_units),
+        grouped(t.n_events + c.n_events),
+        short(summary.horizon),
+        grouped(analysis.units.len()),
+        match &analysis.fit.cross_fit {
+            None => format!("groups of {} in each arm, the paper's estimator", summary.options.group_size),
+            Some(_) => "the adjusted estimator".into(),
+        },
+        row("cure effect, points", "cure_effect", 100.0),
+        row("time effect", "time_effect", 1.0),
+    );
+    out += &histograms(analysis, summary);
+    let mut list = worries(summary, analysis, cohort);
+    list.extend(summary.warnings.iter().map(|w| {
+        let column = w.column.as_ref().map_or(String::new(), |c| format!("column `{c}`: "));
+        format!("{column}{}", w.found)
+    }));
+    if !list.is_empty() {
+        let items: String = list.iter().take(MOST_WORRIES).map(|w| format!("<li>{}</li>", escape(w))).collect();
+        let more = list.len().saturating_sub(MOST_WORRIES);
+        let more = if more > 0 { format!("<li>and {more} more</li>") } else { String::new() };
+        out += &format!(
+            "<p style=\"margin:.6em 0 .2em\"><b>What to keep in mind</b></p><ul style=\"margin:0;padding-left:1.2em\">{items}{more}</ul>"
+        );
+    }
+    out + "</div>"
+}
+
+fn histograms(analysis: &Analysis, summary: &Summary) -> String {
+    let mean = |estimand| {
+        let a = summary.average(estimand, "all")?;
+        Some(Estimate { value: a.estimate?, interval: a.low.zip(a.high) })
+    };
+    let cure: Vec<f64> = analysis.effects.iter().map(Effect::cure).collect();
+    let time: Vec<f64> = analysis.effects.iter().filter_map(Effect::time).collect();
+    let undefined = cure.len() - time.len();
+    let about = |title: &str| About::new(title).width(600.0).height(90.0);
+    let cure = EffectHistogram {
+        about: about("Cure effect of each patient"),
+        values: cure,
+        mean: mean("cure_effect"),
+        undefined: 0,
+        axis: Axis::new("Cure effect (percentage points)").format(Format::Points),
+        below: "treatment cures fewer".into(),
+        above: "treatment cures more".into(),
+    };
+    let time = EffectHistogram {
+        about: about("Time effect of each patient"),
+        values: time,
+        mean: mean("time_effect"),
+        undefined,
+        axis: Axis::new("Time effect (in the unit of time)"),
+        below: "events sooner".into(),
+        above: "events later".into(),
+    };
+    cure.svg() + &time.svg()
+}
