@@ -1,11 +1,24 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test bench bench-growth bench-instructions
+.PHONY: demo test wheel wheel-check bench bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
 
 test:
 	tests/run
+
+# The wheel, into dist/.
+wheel: .venv/ready
+	.venv/bin/maturin build --release --out dist
+
+# The wheel in an environment of its own: its size, and its tests.
+wheel-check: wheel
+	tests/wheel dist
+
+.venv/ready: tests/requirements.txt
+	python3 -m venv .venv
+	.venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	touch $@
 
 # Minutes to an hour, on a quiet machine: us and the peers in one go, tables into docs/benchmarks.md.
 bench: .venv-bench/ready

@@ -1,0 +1,30 @@
+//! The Python face: conversion, and nothing else. The engine (`dvim`), the records (`dvim-report`) and the tasks
+//! (`dvim-io`) that the command line calls are called here. What users see is `python/dvim`; this module is private to it.
+
+mod arrow;
+mod columns;
+mod errors;
+mod run;
+mod table;
+mod watch;
+
+use pyo3::prelude::*;
+
+/// The binary part of `dvim`.
+#[pymodule]
+mod _dvim {
+    #[pymodule_export]
+    use crate::run::{
+        Comparison, CureModel, Run, check, command, compare, default_options, fit, fit_cure, id_column, kaplan_meier,
+        open_run, scenarios, simulate, style_sheet,
+    };
+    #[pymodule_export]
+    use crate::table::PyTable;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        m.add("VERSION", dvim_report::record::VERSION)
+    }
+}

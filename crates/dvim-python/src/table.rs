@@ -1,0 +1,237 @@
+//! A data frame as a table of the engine: numbers in place, text by level, ids without loss.
+
+use crate::arrow;
+use crate::errors;
+use dvim::table::{Column, Ids, Numbers, Table, TextValues, Values};
+use dvim_io::read::{ReadOptions, ids_of_texts, read_table, text_value};
+use dvim_io::tasks::Input;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyString};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Why a frame cannot be read.
+pub struct Unreadable(pub String);
+
+impl Unreadable {
+    pub fn whole(why: impl Into<String>) -> Unreadable {
+        Unreadable(format!(
+            "error: {}\n  rule:   a table has named columns of equal length\n  remedy: pass a data frame, or an object with __arrow_c_stream__",
+            why.into()
+        ))
+    }
+
+    pub fn column(name: &str, found: &str) -> Unreadable {
+        Unreadable(format!(
+            "error: column `{name}`: its values are of the Arrow type `{found}`\n  rule:   columns are numbers, booleans, text, categories or dates\n  remedy: convert it, or select the other columns"
+        ))
+    }
+}
+
+/// Text that is gathered row by row; levels in the order in which they appear.
+#[derive(Default)]
+pub struct TextBuilder {
+    values: TextValues,
+    index: HashMap<String, u32>,
+    /// The code of each text that was given, which may be that of a trimmed one, or none where it means missing.
+    seen: HashMap<String, Option<u32>>,
+}
+
+impl TextBuilder {
+    pub fn push(&mut self, text: Option<&str>) {
+        let code = self.code(text);
+        self.push_code(code);
+    }
+
+    pub fn push_code(&mut self, code: Option<u32>) {
+        self.values.codes.push(code.unwrap_or(TextValues::MISSING));
+    }
+
+    /// The code of a text, by the rules of files.
+    pub fn code(&mut self, text: Option<&str>) -> Option<u32> {
+        let text = text?;
+        if let Some(code) = self.seen.get(text) {
+            return *code;
+        }
+        let code = text_value(text).map(|value| {
+            *self.index.entry(value.to_string()).or_insert_with(|| {
+                self.values.levels.push(value.to_string());
+                self.values.levels.len() as u32 - 1
+            })
+        });
+        self.seen.insert(text.to_string(), code);
+        code
+    }
+
+    /// The column, without levels that no row has.
+    pub fn finish(self) -> TextValues {
+        let rows: Vec<usize> = (0..self.values.codes.len()).collect();
+        match Values::Text(self.values).select(&rows) {
+            Values::Text(text) => text,
+            _ => unreachable!("text stays text"),
+        }
+    }
+
+    pub fn ids(self) -> Ids {
+        let rows = 0..self.values.codes.len();
+        ids_of_texts(rows.map(|i| self.values.get(i).unwrap_or("")))
+    }
+}
+
+/// A day since 1970-01-01 as `2019-07-31`, with the time of day where there is one.
+pub fn days_to_date(days: i64, nanos: i64) -> String {
+    // The inverse of the engine's calendar: eras of 400 years that begin in March.
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let day_of_era = z.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let mp = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = year_of_era + 400 * era + i64::from(month <= 2);
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    if nanos == 0 {
+        return date;
+    }
+    let seconds = nanos / 1_000_000_000;
+    format!("{date}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+}
+
+/// Doubles in a buffer of Python, which is kept alive and in place.
+struct InPlace {
+    start: *const f64,
+    len: usize,
+    _buffer: PyBuffer<f64>,
+}
+// SAFETY: the exported buffer cannot move or be freed while it is held, and is only read here.
+unsafe impl Send for InPlace {}
+unsafe impl Sync for InPlace {}
+
+impl AsRef<[f64]> for InPlace {
+    fn as_ref(&self) -> &[f64] {
+        // SAFETY: a C-contiguous buffer of `len` doubles.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+enum Content {
+    Columns(Vec<Column>),
+    File(Input),
+}
+
+/// A table on its way to the engine.
+#[pyclass(frozen, name = "Table", module = "dvim._dvim")]
+pub struct PyTable(Mutex<Content>);
+
+impl PyTable {
+    fn with(&self, name: &str, values: Values) {
+        if let Content::Columns(columns) = &mut *self.0.lock().unwrap_or_else(|e| e.into_inner()) {
+            columns.push(Column { name: name.trim().to_string(), values });
+        }
+    }
+
+    /// The table; what was gathered is gone.
+    pub fn take(&self, py: Python<'_>, kind: &str) -> PyResult<Input> {
+        let mut content = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        match std::mem::replace(&mut *content, Content::Columns(Vec::new())) {
+            Content::File(input) => Ok(input),
+            Content::Columns(columns) => {
+                let table = Table::new(columns).map_err(|why| errors::input(py, Unreadable::whole(why).0))?;
+                Ok(py.detach(|| Input::of_memory(kind, table)))
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl PyTable {
+    #[new]
+    fn new() -> PyTable {
+        PyTable(Mutex::new(Content::Columns(Vec::new())))
+    }
+
+    /// Reads a file as the command line does.
+    #[staticmethod]
+    #[pyo3(signature = (path, id, default_id, text, threads))]
+    pub fn read(
+        py: Python<'_>,
+        path: PathBuf,
+        id: Option<String>,
+        default_id: Option<String>,
+        text: Vec<String>,
+        threads: Option<usize>,
+    ) -> PyResult<PyTable> {
+        let options = ReadOptions { id, default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
+        let read = py.detach(|| read_table(&path, &options)).map_err(|e| errors::input(py, e.to_string()))?;
+        Ok(PyTable(Mutex::new(Content::File(Input::of_file(&path, read)))))
+    }
+
+    /// Takes the columns of an Arrow stream.
+    #[staticmethod]
+    #[pyo3(signature = (capsule, id))]
+    fn arrow(py: Python<'_>, capsule: &Bound<'_, PyCapsule>, id: Option<String>) -> PyResult<PyTable> {
+        let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+        // SAFETY: a capsule of this name holds a stream; it is consumed here and marked as released.
+        let columns =
+            unsafe { arrow::columns(stream.as_ptr().cast(), id.as_deref()) }.map_err(|e| errors::input(py, e.0))?;
+        let columns = columns.into_iter().map(|(name, values)| Column { name: name.trim().to_string(), values });
+        Ok(PyTable(Mutex::new(Content::Columns(columns.collect()))))
+    }
+
+    /// Adds numbers: a C-contiguous buffer of doubles, read in place.
+    fn numbers(&self, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let buffer = PyBuffer::<f64>::get(values)?;
+        let slice = buffer.as_slice_ptr().ok_or_else(|| PyTypeError::new_err("the buffer is not contiguous"))?;
+        let len = buffer.item_count();
+        let start: *const f64 = slice.as_ptr().cast();
+        let values = if len == 0 {
+            Numbers::from(Vec::new())
+        } else {
+            Numbers::shared(Arc::new(InPlace { start, len, _buffer: buffer }))
+        };
+        self.with(name, Values::Number(values));
+        Ok(())
+    }
+
+    /// Adds text: for each row the position of its level, negative where it is missing.
+    fn text(&self, py: Python<'_>, name: &str, codes: &Bound<'_, PyAny>, levels: Vec<String>) -> PyResult<()> {
+        let codes = PyBuffer::<i64>::get(codes)?.to_vec(py)?;
+        let mut builder = TextBuilder::default();
+        let known: Vec<Option<u32>> = levels.iter().map(|l| builder.code(Some(l))).collect();
+        codes.iter().for_each(|&c| {
+            builder.push_code(usize::try_from(c).ok().and_then(|c| known.get(c).copied().flatten()));
+        });
+        self.with(name, Values::Text(builder.finish()));
+        Ok(())
+    }
+
+    /// Adds identifiers that are whole numbers.
+    fn integer_ids(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let values = PyBuffer::<i64>::get(values)?.to_vec(py)?;
+        self.with(name, Values::Id(Ids::Integers(values)));
+        Ok(())
+    }
+
+    /// Adds identifiers that are text; empty where missing.
+    fn text_ids(&self, name: &str, values: &Bound<'_, PyList>) -> PyResult<()> {
+        let texts: Vec<Bound<'_, PyString>> = values.extract()?;
+        let texts: Vec<String> = texts.iter().map(|t| Ok(t.to_cow()?.into_owned())).collect::<PyResult<_>>()?;
+        self.with(name, Values::Id(ids_of_texts(texts.iter().map(String::as_str))));
+        Ok(())
+    }
+
+    /// The names of its columns, in order.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        let content = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let of = |columns: &[Column]| columns.iter().map(|c| c.name.clone()).collect();
+        match &*content {
+            Content::Columns(columns) => of(columns),
+            Content::File(input) => of(input.table.columns()),
+        }
+    }
+}
