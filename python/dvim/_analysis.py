@@ -417,16 +417,17 @@ class Analysis:
         self._run.save(os.fspath(path), force, format)
 
     def report(self, path: str | os.PathLike[str], *, title: str | None = None, about: str | None = None,
-               force: bool = False) -> None:
-        """Writes a page that explains the run: one HTML file that opens by double-click and loads nothing."""
+               time_unit: str | None = None, force: bool = False) -> None:
+        """Writes a page that explains the run: one HTML file that opens by double-click and loads nothing.
+
+        ``about`` stands under the title and says where the data come from; ``time_unit`` names the unit, such as ``"days"``.
+        """
         from ._errors import Exists
 
         place = os.fspath(path)
         if os.path.exists(place) and not force:
             raise Exists(f"error: `{place}` exists already; choose another name or add --force")
-        given = self.summary.to_dict()["input"]
-        about = about if about is not None else f"From {given['file']} with {given['n_rows']:,} rows."
-        page = self._run.page(title or "Does treatment change whether, and when?", about)
+        page = self._run.page(title, about, time_unit)
         partial = f"{place}.dvim-partial-{os.getpid()}"
         try:
             with builtins.open(partial, "w", encoding="utf-8") as out:

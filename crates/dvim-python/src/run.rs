@@ -22,7 +22,8 @@ use dvim_report::card::card;
 use dvim_report::record::{
     AskedRecord, AverageRecord, ByArm, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, RolesRecord, Summary,
 };
-use dvim_report::{report, tables, text};
+use dvim_report::report::{Page, run_page};
+use dvim_report::{tables, text};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -204,10 +205,11 @@ impl Run {
     }
 
     /// The page of the run.
-    #[pyo3(signature = (title, about))]
-    fn page(&self, py: Python<'_>, title: &str, about: &str) -> String {
+    #[pyo3(signature = (title, about, time_unit))]
+    fn page(&self, py: Python<'_>, title: Option<String>, about: Option<String>, time_unit: Option<String>) -> String {
         let this = &self.0;
-        py.detach(|| report::run_page(title, about, this.cohort(), this.found(), this.summary()))
+        let page = Page { title, about, time_unit };
+        py.detach(|| run_page(&page, this.cohort(), this.found(), this.summary()))
     }
 
     /// The audit as JSON, the averages as JSON, and both in words.
@@ -308,7 +310,7 @@ impl Run {
             let found = Predicted::new(cohort, fit, &input.table, id.as_deref(), max_distance, watch)?;
             let members = groups.then(|| {
                 let texts = ["id", "matched_for", "arm", "member"];
-                columns::of_csv(&texts, |out| tables::write_members(out, cohort, found.groups(cohort, fit)))
+                columns::of_csv(&texts, |out| found.write_members(out, cohort, fit))
             });
             Ok((columns::of_effects(&found.table(cohort, fit)), members, found.n_far(), found.n_unserved()))
         })?;
