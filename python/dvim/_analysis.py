@@ -114,6 +114,7 @@ def fit(
     exclude_self: bool = False,
     confidence: float = 0.95,
     by: str | Iterable[str] | Mapping[str, int] | None = None,
+    audit: bool = True,
     names: Sequence[str] | None = None,
     threads: int | None = None,
     progress: bool | Progress | None = None,
@@ -166,6 +167,11 @@ def fit(
         Level of every interval.
     by
         Average effects by subgroup too: ``"sex"``, ``["sex", "age:4"]`` or ``{"age": 4}`` (bins of equal size).
+    audit
+        False gives the effects alone, sooner: no standard errors of averages, balance, heterogeneity or sensitivity.
+        :meth:`Analysis.audit` makes them later.
+    names
+        Names of the columns of an array.
     threads
         Threads to use, all cores by default. The result is the same with any number.
     progress
@@ -199,7 +205,7 @@ def fit(
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)
     with Watching(progress) as shown:
-        run = _dvim.fit(frame.table, frame.source, roles, options, bins(by), group_size == "auto", threads, shown)
+        run = _dvim.fit(frame.table, frame.source, roles, options, bins(by), audit, group_size == "auto", threads, shown)
     analysis = Analysis(run, frame.kind, _Rows(frame))
     warn(analysis.summary["warnings"])
     return analysis
@@ -345,7 +351,7 @@ class Analysis:
     @cached_property
     def _audit(self) -> dict[str, Any]:
         found = self.summary.to_dict().get("audit")
-        if found is None:
+        if found is None or not found.get("asked", True):
             found = json.loads(self._run.audit([], 0, None, None)[0])
         return dict(found)
 

@@ -109,11 +109,13 @@ def read(data: Any, *, id: str | None, choose_id: Any, names: Sequence[str] | No
         inner = read(native, id=id, choose_id=choose_id, index_as_id=index_as_id)
         inner.kind = f"narwhals.{inner.kind}" if inner.kind else ""
         return inner
-    if hasattr(data, "__arrow_c_stream__"):
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         columns = _names_of_arrow(data)
         chosen = id if id is not None else choose_id(columns) if columns else None
-        capsule = data.__arrow_c_stream__()
-        table = _dvim.Table.arrow(capsule, chosen)
+        if hasattr(data, "__arrow_c_stream__"):
+            table = _dvim.Table.arrow(data.__arrow_c_stream__(), chosen)
+        else:
+            table = _dvim.Table.arrow_batch(*data.__arrow_c_array__(), chosen)
         kind = module if module in KINDS else default_kind()
         return Frame(kind, f"{module}.{type(data).__name__}", table, chosen)
     if hasattr(data, "__dataframe__"):

@@ -45,6 +45,14 @@ def test_averages_models_balance_and_uses(fitted):
     assert audit.average_effects().shape == averages.shape
 
 
+def test_an_audit_can_come_later(cohort, fitted):
+    a = dvim.fit(cohort, **GIVEN, audit=False)
+    assert a.effects.equals(fitted.effects)
+    assert a.average_effects().se.isna().all()
+    assert a.balance().equals(fitted.balance())
+    assert a.audit().to_dict()["balance"] == fitted.audit().to_dict()["balance"]
+
+
 def test_match_group(fitted):
     group = fitted.match_group(int(fitted.effects.id.iloc[0]))
     row = fitted.effects.iloc[0]

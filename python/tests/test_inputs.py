@@ -53,6 +53,13 @@ def test_pyarrow_and_capsules(cohort, fitted):
     same(found, fitted)
     assert isinstance(found.effects, pa.Table)
     same(dvim.fit(Stream(table), **GIVEN, id="id"), fitted)
+    batch = table.combine_chunks().to_batches()[0]
+
+    class Batch:
+        def __arrow_c_array__(self, requested_schema=None):
+            return batch.__arrow_c_array__(requested_schema)
+
+    same(dvim.fit(Batch(), **GIVEN, id="id"), fitted)
     sliced = pa.concat_tables([table.slice(0, 700), table.slice(700)])
     same(dvim.fit(sliced, **GIVEN), fitted)
     small = table.set_column(table.schema.get_field_index("x1"), "x1", table["x1"].cast(pa.int8()))

@@ -26,6 +26,7 @@ CASES = {
     "constrained": ("cohort", dict(**ROLES, horizon=800, group_size=5, exact="x2", caliper={"x11": "1.5sd", "x12": 3},
                                    exclude_self=True),
                     [*SIMULATED, "-k", 5, "--exact", "x2", "--caliper", "x11=1.5sd", "--caliper", "x12=3", "--exclude-self"]),
+    "no-audit": ("cohort", dict(**ROLES, horizon=800, audit=False), [*SIMULATED, "--no-audit"]),
     "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", splits=3, latency="weibull", group_size=30),
                  [*SIMULATED, "--estimator", "adjusted", "--splits", 3, "--latency", "weibull", "-k", 30]),
     "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", splits=2,
@@ -133,10 +134,10 @@ def test_every_option_of_fit_can_be_asked_for(command):
     # What becomes of the result is asked of the result: save() and report().
     flags -= {"output", "force", "format", "report", "title", "time-unit"}
     arguments = set(inspect.signature(dvim.fit).parameters)
-    assert {f.replace("-", "_") for f in flags} - arguments == set()
+    assert {f.removeprefix("no-").replace("-", "_") for f in flags} - arguments == set()
     for other in (dvim.check, dvim.compare):
         taken = set(inspect.signature(other).parameters)
-        only_fit = {"by", "progress", "estimator", "splits", "latency"}
+        only_fit = {"by", "audit", "progress", "estimator", "splits", "latency"}
         assert arguments - taken <= only_fit, (other, arguments - taken)
 
 

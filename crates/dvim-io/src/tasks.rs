@@ -158,8 +158,14 @@ impl Analysed {
         let Admitted { cohort, mut warnings, flow } = Cohort::admit(&table, roles)?;
         drop(table);
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        if watch.cancelled() {
+            return Err(Error::Cancelled);
+        }
         let run = if asked.audit { analysis::run_for_audit } else { analysis::run };
         let mut found = run(&cohort, options, watch)?;
+        if watch.cancelled() {
+            return Err(Error::Cancelled);
+        }
         warnings.extend(found.fit.level_problems(&cohort));
         let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
         found.groups = None;

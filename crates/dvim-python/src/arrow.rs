@@ -100,9 +100,6 @@ pub unsafe fn columns(stream: *mut Stream, id: Option<&str>) -> Result<Vec<(Stri
     if unsafe { get_schema(&mut stream, &mut schema) } != 0 {
         return Err(Unreadable::whole(last_error(&mut stream)));
     }
-    if format_of(&schema) != "+s" {
-        return Err(Unreadable::whole("the Arrow stream holds no table: its batches are not of columns"));
-    }
     let mut chunks = Vec::new();
     loop {
         let mut array: Array = unsafe { std::mem::zeroed() };
@@ -114,12 +111,42 @@ pub unsafe fn columns(stream: *mut Stream, id: Option<&str>) -> Result<Vec<(Stri
         }
         chunks.push(Arc::new(Chunk(array)));
     }
+    columns_of(&schema, &chunks, id)
+}
+
+/// The columns of one batch, as `__arrow_c_array__` gives it.
+///
+/// # Safety
+/// Both point to valid structures that nobody else will read or release.
+pub unsafe fn batch(
+    schema: *mut c_void,
+    array: *mut c_void,
+    id: Option<&str>,
+) -> Result<Vec<(String, Values)>, Unreadable> {
+    let (schema, array) = (schema.cast::<Schema>(), array.cast::<Array>());
+    // SAFETY: moved out as the interface allows: the sources are marked as released.
+    let (schema, array) = unsafe {
+        let moved = (std::ptr::read(schema), std::ptr::read(array));
+        (*schema).release = None;
+        (*array).release = None;
+        moved
+    };
+    if schema.release.is_none() || array.release.is_none() {
+        return Err(Unreadable::whole("the Arrow batch was already read"));
+    }
+    columns_of(&schema, &[Arc::new(Chunk(array))], id)
+}
+
+fn columns_of(schema: &Schema, chunks: &[Arc<Chunk>], id: Option<&str>) -> Result<Vec<(String, Values)>, Unreadable> {
+    if format_of(schema) != "+s" {
+        return Err(Unreadable::whole("the Arrow data hold no table: they are not of columns"));
+    }
     (0..schema.n_children as usize)
         .map(|j| {
             // SAFETY: `n_children` pointers to schemas, by the interface.
             let field = unsafe { &**schema.children.add(j) };
             let name = text_of(field.name);
-            let values = column(field, &chunks, j, id == Some(name.as_str()));
+            let values = column(field, chunks, j, id == Some(name.as_str()));
             Ok((name.clone(), values.map_err(|found| Unreadable::column(&name, &found))?))
         })
         .collect()

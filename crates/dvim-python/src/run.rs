@@ -121,7 +121,7 @@ pub struct Run(Arc<Content>);
 
 /// Fits a table.
 #[pyfunction]
-#[pyo3(signature = (table, kind, roles, options, by, auto_size, threads, progress))]
+#[pyo3(signature = (table, kind, roles, options, by, audit, auto_size, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn fit(
     py: Python<'_>,
@@ -130,6 +130,7 @@ pub fn fit(
     roles: &str,
     options: &str,
     by: Vec<String>,
+    audit: bool,
     auto_size: bool,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
@@ -139,8 +140,8 @@ pub fn fit(
         return Err(errors::engine(py, tasks::refuse_auto_size()));
     }
     let input = table.take(py, kind)?;
-    let by: Vec<By> = by.iter().map(|b| By::parse(b)).collect();
-    let work = move |watch: &dyn Watch| Analysed::new(input, &roles, &options, &by, watch);
+    let asked = tasks::Asked { by: by.iter().map(|b| By::parse(b)).collect(), audit };
+    let work = move |watch: &dyn Watch| Analysed::new(input, &roles, &options, &asked, watch);
     let done = Box::new(watch::run(py, threads, progress, work)?);
     let summary = Box::new(done.summary());
     Ok(Run(Arc::new(Content::Fitted { done, summary })))

@@ -134,6 +134,12 @@ impl PyTable {
         }
     }
 
+    fn of_columns(py: Python<'_>, columns: Result<Vec<(String, Values)>, Unreadable>) -> PyResult<PyTable> {
+        let columns = columns.map_err(|e| errors::input(py, e.0))?;
+        let columns = columns.into_iter().map(|(name, values)| Column { name: name.trim().to_string(), values });
+        Ok(PyTable(Mutex::new(Content::Columns(columns.collect()))))
+    }
+
     /// The table; what was gathered is gone.
     pub fn take(&self, py: Python<'_>, kind: &str) -> PyResult<Input> {
         let mut content = self.0.lock().unwrap_or_else(|e| e.into_inner());
@@ -176,10 +182,24 @@ impl PyTable {
     fn arrow(py: Python<'_>, capsule: &Bound<'_, PyCapsule>, id: Option<String>) -> PyResult<PyTable> {
         let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
         // SAFETY: a capsule of this name holds a stream; it is consumed here and marked as released.
-        let columns =
-            unsafe { arrow::columns(stream.as_ptr().cast(), id.as_deref()) }.map_err(|e| errors::input(py, e.0))?;
-        let columns = columns.into_iter().map(|(name, values)| Column { name: name.trim().to_string(), values });
-        Ok(PyTable(Mutex::new(Content::Columns(columns.collect()))))
+        let columns = unsafe { arrow::columns(stream.as_ptr().cast(), id.as_deref()) };
+        PyTable::of_columns(py, columns)
+    }
+
+    /// Takes the columns of an Arrow batch.
+    #[staticmethod]
+    #[pyo3(signature = (schema, array, id))]
+    fn arrow_batch(
+        py: Python<'_>,
+        schema: &Bound<'_, PyCapsule>,
+        array: &Bound<'_, PyCapsule>,
+        id: Option<String>,
+    ) -> PyResult<PyTable> {
+        let schema = schema.pointer_checked(Some(c"arrow_schema"))?;
+        let array = array.pointer_checked(Some(c"arrow_array"))?;
+        // SAFETY: capsules of these names hold these structures; they are consumed here and marked as released.
+        let columns = unsafe { arrow::batch(schema.as_ptr(), array.as_ptr(), id.as_deref()) };
+        PyTable::of_columns(py, columns)
     }
 
     /// Adds numbers: a C-contiguous buffer of doubles, read in place.
