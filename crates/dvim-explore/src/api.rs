@@ -438,8 +438,8 @@ fn encode(cohort: &Cohort, values: &Map<String, Value>) -> Result<Vec<f64>, Resp
             ));
         }
         let values = match text.parse::<f64>() {
-            Ok(v) if is_number => Values::Number(vec![v]),
-            _ if text.is_empty() => Values::Number(vec![f64::NAN]),
+            Ok(v) if is_number => Values::Number(vec![v].into()),
+            _ if text.is_empty() => Values::Number(vec![f64::NAN].into()),
             _ => Values::Text(TextValues { levels: vec![text], codes: vec![0] }),
         };
         columns.push(Column { name: c.name.clone(), values });
