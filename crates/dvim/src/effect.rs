@@ -390,15 +390,18 @@ impl<'a> Matcher<'a> {
         let mut groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
         let mut estimates: Vec<Option<GroupEstimate>> = vec![None; n];
         let rows = groups.ranks.chunks_mut(k.max(1)).zip(&mut groups.nearest).zip(&mut estimates).collect();
-        self.index.nearest_into(
+        self.index.nearest_sets(
             queries,
             k,
             rows,
             Vec::new,
-            |scratch, ((ranks, nearest), estimate), query, members, squared| {
-                **estimate = Some(self.pool.estimate(members, squared, scratch));
+            |scratch, ((ranks, nearest), estimate), query, members, ends| {
+                let curve = self.pool.summary(members, scratch);
+                **estimate = Some(GroupEstimate { curve, diameter: ends.farthest.sqrt() });
                 ranks.copy_from_slice(scratch);
-                **nearest = self.pool.nearest_other(members, squared, own[query]);
+                let is_other = |m: u32| self.pool.units.get(m as usize).copied() != own[query];
+                let other = ends.nearest.iter().find(|(_, m)| is_other(*m));
+                **nearest = other.map_or(f64::INFINITY, |(squared, _)| squared.sqrt());
             },
         );
         (estimates.into_iter().map(|e| e.expect("each query is answered")).collect(), groups)

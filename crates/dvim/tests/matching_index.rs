@@ -1,6 +1,6 @@
 //! The index gives the neighbours of the plain scan, bit for bit, in every regime.
 
-use dvim::matching::{Index, Instructions, Neighbours, Points, scan};
+use dvim::matching::{Ends, Index, Instructions, Neighbours, Points, scan};
 use proptest::prelude::*;
 
 /// Equal in every bit, on every instruction set that the processor has.
@@ -10,6 +10,7 @@ fn assert_exact(reference: &Points, queries: &Points, k: usize) {
         let index = Index::build_with(reference, with);
         let found = index.nearest(queries, k);
         assert_same(&found, &expected, &format!("{with:?}"));
+        assert_sets(&index, queries, &expected);
         // The streaming forms deliver the same, each to its query.
         let streamed = index.nearest_map(
             queries,
@@ -21,6 +22,35 @@ fn assert_exact(reference: &Points, queries: &Points, k: usize) {
         for (i, (query, positions, distances)) in streamed.into_iter().enumerate() {
             assert_eq!(query, i);
             assert_eq!((&positions[..], &distances[..]), expected.of(i, k));
+        }
+    }
+}
+
+/// Sets have the members and the ends of the ranked answer.
+fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
+    let k = expected.group_size;
+    let mut found = vec![None; queries.len()];
+    let places = found.iter_mut().collect();
+    index.nearest_sets(
+        queries,
+        k,
+        places,
+        || (),
+        |(), place: &mut &mut Option<(Vec<u32>, Ends)>, _, members, ends| **place = Some((members.to_vec(), *ends)),
+    );
+    for (query, set) in found.into_iter().enumerate() {
+        let (mut members, ends) = set.expect("each query is answered");
+        let (positions, squared) = expected.of(query, k);
+        let mut sorted = positions.to_vec();
+        sorted.sort_unstable();
+        members.sort_unstable();
+        assert_eq!(members, sorted);
+        if k > 0 {
+            assert_eq!(ends.farthest.to_bits(), squared[k - 1].to_bits());
+            assert_eq!(ends.nearest[0], (squared[0], positions[0]));
+        }
+        if k > 1 {
+            assert_eq!(ends.nearest[1], (squared[1], positions[1]));
         }
     }
 }
@@ -167,6 +197,22 @@ fn larger_sets_with_learned_and_equal_weights() {
     }
     let wide = vec![(Axis::Smooth, 1.0); 200];
     assert_exact(&draw.points(1000, &wide), &draw.points(40, &wide), 100);
+}
+
+/// The same neighbours on any number of threads.
+#[test]
+fn threads_change_nothing() {
+    let mut draw = Draw(23);
+    for axes in [vec![(Axis::Smooth, 1.0); 6], vec![(Axis::Binary, 1.0); 8], vec![(Axis::Smooth, 1.0)]] {
+        let reference = draw.points(5000, &axes);
+        let queries = draw.points(700, &axes);
+        let search = || Index::build(&reference).nearest(&queries, 50);
+        let expected = search();
+        for threads in [1, 2, 7] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            assert_same(&pool.install(search), &expected, &format!("{threads} threads"));
+        }
+    }
 }
 
 #[test]

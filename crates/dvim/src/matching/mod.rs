@@ -17,6 +17,7 @@ mod tree;
 use rayon::prelude::*;
 
 pub use scan::scan;
+pub use select::Ends;
 pub use simd::Instructions;
 
 /// Points of match space, row-major. All coordinates are finite.
@@ -188,6 +189,23 @@ impl Index {
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut P, usize, &[u32], &[f64]) + Sync + Send,
     ) {
+        self.answer_all(queries, k, places, start, |scratch, state, members, places| {
+            let mut places = places.iter_mut();
+            self.search(queries, k, members, scratch, |query, positions, distances| {
+                visit(state, places.next().expect("a place for each query"), query, positions, distances);
+            });
+        });
+    }
+
+    /// Hands queries that live near each other, with their places, to `answer`, on all threads.
+    fn answer_all<S, P: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        places: Vec<P>,
+        start: impl Fn() -> S + Sync + Send,
+        answer: impl Fn(&mut Scratch, &mut S, &[(u32, u32)], &mut [P]) + Sync + Send,
+    ) {
         let order = self.order(queries, k);
         let mut places: Vec<Option<P>> = places.into_iter().map(Some).collect();
         let mut jobs: Vec<P> =
@@ -195,13 +213,35 @@ impl Index {
         drop(places);
         order.par_chunks(tree::GROUP).zip(jobs.par_chunks_mut(tree::GROUP)).for_each_init(
             || (self.scratch(k), start()),
-            |(scratch, state), (members, places)| {
-                let mut places = places.iter_mut();
-                self.search(queries, k, members, scratch, |query, positions, distances| {
-                    visit(state, places.next().expect("a place for each query"), query, positions, distances);
-                });
-            },
+            |(scratch, state), (members, places)| answer(scratch, state, members, places),
         );
+    }
+
+    /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
+    /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
+    pub fn nearest_sets<S, P: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        places: Vec<P>,
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, &mut P, usize, &[u32], &Ends) + Sync + Send,
+    ) {
+        self.answer_all(queries, k, places, start, |scratch, state, members, places| {
+            let mut places = places.iter_mut();
+            let mut next = || places.next().expect("a place for each query");
+            match (&self.way, scratch) {
+                (Way::Tree(tree), Scratch::Tree(walk)) if k > 0 => {
+                    tree.search(queries, members, walk, false, |query, found| {
+                        let ends = found.ends.as_ref().expect("a set has ends");
+                        visit(state, next(), query, &found.positions, ends);
+                    });
+                }
+                (_, scratch) => self.search(queries, k, members, scratch, |query, positions, distances| {
+                    visit(state, next(), query, positions, &Ends::of_ranked(positions, distances));
+                }),
+            }
+        });
     }
 
     /// The queries with their homes, neighbours next to each other.
@@ -259,7 +299,11 @@ impl Index {
                     answer(query as usize, &scratch.positions, &scratch.distances);
                 }
             }
-            (Way::Tree(tree), Scratch::Tree(walk)) => tree.search(queries, members, walk, answer),
+            (Way::Tree(tree), Scratch::Tree(walk)) => {
+                tree.search(queries, members, walk, true, |query, found| {
+                    answer(query, &found.positions, &found.distances);
+                });
+            }
             _ => unreachable!("scratch is made by the index"),
         }
     }

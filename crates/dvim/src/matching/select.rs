@@ -30,12 +30,43 @@ pub(super) struct Candidates {
     error: f64,
 }
 
+/// What is known of a group whose members are not ranked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ends {
+    /// The nearest two by (squared distance, position); the second is infinitely far where there is only one.
+    pub nearest: [(f64, u32); 2],
+    /// The largest squared distance.
+    pub farthest: f64,
+}
+
+impl Ends {
+    const NONE: Ends = Ends { nearest: [(f64::INFINITY, u32::MAX); 2], farthest: f64::NEG_INFINITY };
+
+    /// Those of members that ascend by (squared distance, position).
+    pub(super) fn of_ranked(positions: &[u32], distances: &[f64]) -> Ends {
+        let at = |i: usize| positions.get(i).map_or(Ends::NONE.nearest[0], |p| (distances[i], *p));
+        Ends { nearest: [at(0), at(1)], farthest: distances.last().copied().unwrap_or(Ends::NONE.farthest) }
+    }
+
+    fn add(&mut self, squared: f64, position: u32) {
+        self.farthest = self.farthest.max(squared);
+        let [first, second] = self.nearest;
+        if (squared, position) < first {
+            self.nearest = [(squared, position), first];
+        } else if (squared, position) < second {
+            self.nearest[1] = (squared, position);
+        }
+    }
+}
+
 /// The answer to one query, and what the exact ranking works on.
 #[derive(Default)]
 pub(super) struct Ranking {
     /// The K nearest: positions in the reference set and squared distances, ascending.
     pub(super) positions: Vec<u32>,
     pub(super) distances: Vec<f64>,
+    /// The ends of an answer that is not ranked.
+    pub(super) ends: Option<Ends>,
     /// (bits of the squared distance, position, place in the list). Squared distances are not negative, so
     /// their bits order as they do.
     entries: Vec<(u64, u32, u32)>,
@@ -230,12 +261,60 @@ impl Candidates {
         rows: &Rows<'_>,
         ranking: &mut Ranking,
     ) {
+        self.close(with, margin);
+        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
+    }
+
+    /// Lowers the limit for the last time.
+    fn close(&mut self, with: Instructions, margin: &Margin) {
         if self.len > self.k {
             let kth = threshold(with, &self.near[..self.len], self.k, 0);
             let limit = margin.limit(kth, self.error);
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
         }
-        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
+    }
+
+    /// The answer as a set: who the K are, in any order, and the ends of their distances.
+    ///
+    /// Where the limit leaves exactly K they are the answer, and only those are measured exactly that can be an end. For any
+    /// t, points with a first-pass distance above `limit(t)` are truly farther than those of at most t (the margin's
+    /// statement for K = 1). So, with t the second smallest, none above `limit(t)` is among the nearest two. And `limit(t) − t` grows
+    /// with t, so that those more than `limit(m) − m` below the largest, m, are truly nearer than its point; twice that covers the
+    /// rounding of the subtraction, which is smaller by orders.
+    pub(super) fn finish_set(
+        &mut self,
+        with: Instructions,
+        margin: &Margin,
+        query: &[f64],
+        rows: &Rows<'_>,
+        ranking: &mut Ranking,
+    ) {
+        self.close(with, margin);
+        if self.len > self.k {
+            ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
+            ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
+            return;
+        }
+        let (near, slots) = (&self.near[..self.len], &self.slot[..self.len]);
+        let (mut least, mut second, mut most) = (f32::INFINITY, f32::INFINITY, 0.0_f32);
+        for &d in near {
+            second = second.min(d.max(least));
+            least = least.min(d);
+            most = most.max(d);
+        }
+        let low = margin.limit(if second.is_finite() { second } else { most }, self.error);
+        let high = most - 2.0 * (margin.limit(most, self.error) - most);
+        let mut ends = Ends::NONE;
+        ranking.positions.clear();
+        for (&d, &slot) in near.iter().zip(slots) {
+            let position = rows.position[slot as usize];
+            ranking.positions.push(position);
+            if d <= low || d >= high {
+                let point = &rows.coords[slot as usize * rows.dim..][..rows.dim];
+                ends.add(squared_distance(query, point), position);
+            }
+        }
+        ranking.ends = Some(ends);
     }
 }
 

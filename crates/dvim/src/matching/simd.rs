@@ -689,3 +689,97 @@ mod avx512 {
         kept
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lanes(values: &[f32]) -> Vec<Lanes> {
+        values.as_chunks::<LANES>().0.iter().map(|v| Lanes(*v)).collect()
+    }
+
+    fn coordinates(n: usize) -> impl Strategy<Value = Vec<f32>> {
+        // Ties and zeros on purpose.
+        proptest::collection::vec(prop_oneof![-4.0_f32..4.0, Just(0.0), Just(1.0)], n)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Distances differ between instruction sets by rounding only, and what is kept differs at the limit only.
+        #[test]
+        fn panels((dim, values, query) in (1_usize..40).prop_flat_map(|d| (Just(d), coordinates(16 * 16 * d), coordinates(d))),
+                  which: u16, limit in 0.0_f32..60.0, early in 0.0_f64..1.0) {
+            let panels = lanes(&values);
+            let early = (early * dim as f64) as usize;
+            let point = |slot: usize| (0..dim).map(move |a| (slot / LANES * dim + a, slot % LANES));
+            let exact = |slot: usize| -> f64 {
+                point(slot).zip(&query).map(|((row, lane), q)| f64::from(panels[row].0[lane] - q).powi(2)).sum()
+            };
+            let slack = 1e-5 * (1.0 + f64::from(limit)) * dim as f64;
+            for with in Instructions::available() {
+                let (mut near, mut slot) = (vec![0.0; 17 * LANES], vec![0; 17 * LANES]);
+                let n = with.scan_panels(&query, &panels, which, limit, early, 0, &mut near, &mut slot, 0);
+                prop_assert!(slot[..n].windows(2).all(|w| w[0] < w[1]), "{with:?}: each slot once, in order");
+                for (d, &s) in near.iter().zip(&slot[..n]) {
+                    prop_assert!((f64::from(*d) - exact(s as usize)).abs() < slack, "{with:?}");
+                }
+                for s in (0..16 * LANES).filter(|s| which & (1 << (s / LANES)) != 0) {
+                    let kept = slot[..n].contains(&(s as u32));
+                    let off = exact(s) - f64::from(limit);
+                    prop_assert!(off.abs() < slack || kept == (off < 0.0), "{with:?}: slot {s}, {off} from the limit");
+                }
+                prop_assert!(slot[..n].iter().all(|s| which & (1 << (*s as usize / LANES)) != 0));
+            }
+        }
+
+        /// No point of a box is nearer than its gap, in the arithmetic of the same instruction set: what pruning rests on.
+        #[test]
+        fn boxes((dim, values, query) in (1_usize..14).prop_flat_map(|d| (Just(d), coordinates(16 * d), coordinates(d)))) {
+            let panels = lanes(&values);
+            // Sixteen boxes that hold the whole panel, and so each of its points.
+            let ends: Vec<Lanes> = panels.iter().flat_map(|axis| {
+                let low = axis.0.iter().copied().fold(f32::INFINITY, f32::min);
+                let high = axis.0.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+                [Lanes([low; LANES]), Lanes([high; LANES])]
+            }).collect();
+            let mut plain: Option<[f32; LANES]> = None;
+            for with in Instructions::available() {
+                let gaps = with.box_gaps(&query, &ends);
+                let (mut near, mut slot) = (vec![0.0; 2 * LANES], vec![0; 2 * LANES]);
+                let n = with.scan_panels(&query, &panels, 1, f32::MAX, dim, 0, &mut near, &mut slot, 0);
+                prop_assert_eq!(n, LANES);
+                prop_assert!(near[..n].iter().all(|d| *d >= gaps[0]), "{:?}", with);
+                let first = plain.get_or_insert(gaps);
+                prop_assert!(gaps.iter().zip(first).all(|(a, b)| (a - *b).abs() <= 1e-5 * (1.0 + *b)));
+            }
+        }
+
+        /// Everything that only compares or moves is the same in every bit.
+        #[test]
+        fn lists(values in proptest::collection::vec(prop_oneof![0.0_f32..9.0, Just(1.0), Just(0.0)], 0..200), limit in 0.0_f32..9.0) {
+            let keys: Vec<i64> = values.iter().map(|v| i64::from(v.to_bits())).chain(std::iter::repeat_n(i64::MAX, 8))
+                .take(values.len().next_multiple_of(8)).collect();
+            let answers: Vec<_> = Instructions::available().into_iter().map(|with| {
+                let (mut near, mut slot) = (values.clone(), (0..values.len() as u32).collect::<Vec<_>>());
+                let kept = with.compact(&mut near, &mut slot, limit);
+                let mut ranks = vec![0; keys.len()];
+                with.ranks(&keys, &mut ranks);
+                (with.count(&values, limit), with.range(&values), near[..kept].to_vec(), slot[..kept].to_vec(), ranks)
+            }).collect();
+            prop_assert!(answers.iter().all(|a| a == &answers[0]), "{answers:?}");
+            prop_assert_eq!(answers[0].0, values.iter().filter(|v| **v <= limit).count());
+        }
+
+        /// The distances of the answer are those of the plain sum, in every bit.
+        #[test]
+        fn exact_distances(points in proptest::collection::vec(proptest::collection::vec(-1e3_f64..1e3, 23), 9)) {
+            let rows: [&[f64]; 8] = std::array::from_fn(|i| &points[i][..]);
+            let expected: Vec<f64> = rows.iter().map(|r| super::super::scan::squared_distance(&points[8], r)).collect();
+            for with in Instructions::available() {
+                prop_assert_eq!(with.exact(&points[8], &rows).to_vec(), expected.clone(), "{:?}", with);
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@
 
 use super::Points;
 use super::margin::Margin;
-use super::select::{Candidates, Ranking, Rows};
+use super::select::{Candidates, Ends, Ranking, Rows};
 use super::simd::{Instructions, LANES, Lanes};
 use rayon::prelude::*;
 
@@ -113,13 +113,15 @@ impl Tree {
         at as u32
     }
 
-    /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on.
+    /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on: ranked, or as a
+    /// set with its ends.
     pub(super) fn search(
         &self,
         queries: &Points,
         members: &[(u32, u32)],
         walk: &mut Walk,
-        mut answer: impl FnMut(usize, &[u32], &[f64]),
+        ranked: bool,
+        mut answer: impl FnMut(usize, &Ranking),
     ) {
         let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
         let mut active = 0_u32;
@@ -136,21 +138,25 @@ impl Tree {
         self.descend(0, active, 0, queries, members, walk);
         for (i, &(_, query)) in members.iter().enumerate() {
             let point = queries.point(query as usize);
-            if active & (1 << i) != 0 {
-                walk.found[i].finish(self.with, &self.margin, point, &rows, &mut walk.ranking);
-            } else {
-                self.everything(point, &rows, walk);
+            let ranking = &mut walk.ranking;
+            match active & (1 << i) != 0 {
+                true if ranked => walk.found[i].finish(self.with, &self.margin, point, &rows, ranking),
+                true => walk.found[i].finish_set(self.with, &self.margin, point, &rows, ranking),
+                false => {
+                    self.everything(point, &rows, walk.k, ranking);
+                    ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
+                }
             }
-            answer(query as usize, &walk.ranking.positions, &walk.ranking.distances);
+            answer(query as usize, ranking);
         }
     }
 
     /// A query out of the range of `f32`: all points, exactly.
     #[cold]
-    fn everything(&self, query: &[f64], rows: &Rows<'_>, walk: &mut Walk) {
+    fn everything(&self, query: &[f64], rows: &Rows<'_>, k: usize, ranking: &mut Ranking) {
         let slots: Vec<u32> =
             (0..self.position.len() as u32).filter(|&s| self.position[s as usize] != ABSENT).collect();
-        walk.ranking.sort(self.with, &slots, walk.k, query, rows);
+        ranking.sort(self.with, &slots, k, query, rows);
     }
 
     fn descend(&self, at: usize, active: u32, depth: usize, queries: &Points, members: &[(u32, u32)], walk: &mut Walk) {
