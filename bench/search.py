@@ -3,7 +3,7 @@
     python -m venv .venv && .venv/bin/pip install -r bench/requirements.txt
     cargo build --release -p dvim --example bench_search
     cargo build --release --manifest-path bench/kiddo/Cargo.toml
-    .venv/bin/python bench/search.py [--sizes small,medium,large] [--threads 2] [--write docs/benchmarks.md]
+    .venv/bin/python bench/search.py [--quick] [--sizes small,medium,large] [--threads 2] [--write docs/benchmarks.md]
 
 Every peer gets the same points, K, thread count and exactness. A round runs each method once; figures are
 medians over rounds, so that a burst of load on the machine falls on all of them. Only the search is compared:
@@ -106,6 +106,8 @@ def skipped(n, metric):
     return ["scikit-learn ball_tree"] + (["SciPy cKDTree", "scikit-learn kd_tree"] if metric == "equal" else [])
 
 
+# At each size and metric one of these is the fastest peer.
+FASTEST = ["FAISS flat (f32)", "SciPy cKDTree", "scikit-learn brute"]
 PEERS = ["FAISS flat (f32)", "SciPy cKDTree", "scikit-learn kd_tree", "scikit-learn ball_tree", "scikit-learn brute"]
 
 
@@ -186,6 +188,19 @@ def run(sizes, peers, wanted_rounds, threads):
     return rows
 
 
+def plot(rows, page):
+    """How many times slower the fastest peer is, by size, beside what issue 4 asks for."""
+    from plot import lines
+
+    ratios = {"learned weights": [], "equal weights": []}
+    for n, metric, medians in rows:
+        others = [medians[name][1] for name in medians if name != "dvim"]
+        ratios[f"{metric} weights"].append((n, min(others) / medians["dvim"][1]))
+    aims = [a for a in [(6_500, 4), (100_000, 15), (1_000_000, 25)] if a[0] in [n for n, *_ in rows]]
+    title = f"Exact {K} nearest, p = {DIM}: time of the fastest peer ÷ time of dvim"
+    lines(page.parent / "bench-search.svg", title, "reference points", "times slower", ratios, aims)
+
+
 def table(rows, threads):
     import faiss
     import numpy
@@ -242,6 +257,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--peers", default=",".join([*PEERS, "kiddo"]), help="which peers to run, by name")
     parser.add_argument("--rounds", type=int, help="rounds at every size, instead of 3 to 5")
+    parser.add_argument("--quick", action="store_true", help="three rounds, and only the peers that were ever the fastest")
     parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
     parser.add_argument("--peer", nargs=3, metavar=("NAME", "REFERENCE", "QUERIES"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -253,9 +269,14 @@ def main():
     if args.peer:
         peer(*args.peer, args.threads)
         return
-    text = table(run(args.sizes.split(","), args.peers.split(","), args.rounds, args.threads), args.threads)
+    if args.quick:
+        args.peers, args.rounds = ",".join(FASTEST), 3
+    rows = run(args.sizes.split(","), args.peers.split(","), args.rounds, args.threads)
+    text = table(rows, args.threads)
     print(text)
     if args.write:
+        plot(rows, args.write)
+        text = f"![The fastest peer's time over dvim's, by size](bench-search.svg)\n\n{text}"
         page = args.write.read_text()
         before, rest = page.split(BEGIN)
         args.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
