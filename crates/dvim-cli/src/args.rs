@@ -743,4 +743,13 @@ pub enum StudyPart {
     /// Beyond the paper: the paper's estimator, its cure model alone and the adjusted estimator, in the paper's
     /// scenarios and in worlds where the cure model is wrong
     Accuracy,
+    /// Beyond the paper: whether 95 % intervals hold and tests of heterogeneity have their size
+    Coverage,
+}
+
+impl StudyPart {
+    /// Whether it is no part of the paper's study.
+    pub fn is_beyond_the_paper(self) -> bool {
+        matches!(self, StudyPart::Accuracy | StudyPart::Coverage)
+    }
 }

@@ -17,6 +17,7 @@ use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::effect::{Corrected, Spread};
 use dvim::error::Problem;
+use dvim::martingale::Residual;
 use dvim::table::Ids;
 use dvim_report::record::{
     CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
@@ -268,7 +269,8 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
     if let Some(cross_fit) = &fit.cross_fit {
         out.write_all(&cross_fit.fold_of)?;
         let corrected = analysis.effects.iter().filter_map(|e| e.corrected);
-        write_array(&mut out, &corrected.flat_map(numbers).collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
+        let numbers = corrected.zip(&cross_fit.residuals).flat_map(|(c, r)| numbers(c, r));
+        write_array(&mut out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
     }
     for model in &fit.models {
         write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
@@ -277,23 +279,24 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
     out.write_all(&digest)
 }
 
-/// Numbers of a unit's corrected values.
-const CORRECTED: usize = 10;
+/// Numbers of a unit's corrected values, their variances and its residuals.
+const CORRECTED: usize = 12;
 
-fn numbers(c: Corrected) -> [f64; CORRECTED] {
+fn numbers(c: Corrected, r: &Residual) -> [f64; CORRECTED] {
     let ([s0, s1], [m0, m1]) = (c.cure_probability, c.mean_event_time);
     let [Spread { variance: [a, b], covariance: ab }, Spread { variance: [d, e], covariance: de }] =
         [c.cure_spread, c.time_spread];
-    [s0, s1, m0, m1, a, b, ab, d, e, de]
+    [s0, s1, m0, m1, a, b, ab, d, e, de, r.cure, r.time]
 }
 
-fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de]: [f64; CORRECTED]) -> Corrected {
-    Corrected {
+fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTED]) -> (Corrected, Residual) {
+    let corrected = Corrected {
         cure_probability: [s0, s1],
         mean_event_time: [m0, m1],
         cure_spread: Spread { variance: [a, b], covariance: ab },
         time_spread: Spread { variance: [d, e], covariance: de },
-    }
+    };
+    (corrected, Residual { cure, time })
 }
 
 /// Values converted at a time.
@@ -435,9 +438,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
             return Err(format!("it is an adjusted run of dvim {}, which stored other numbers", header.version));
         }
         let fold_of = rest.take(n)?.to_vec();
-        cross_fit = Some(record.cross_fit(fold_of, &metrics.cure.scaling)?);
         let values = rest.array(n.checked_mul(CORRECTED).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        corrected = values.as_chunks::<CORRECTED>().0.iter().map(|v| corrected_of(*v)).collect();
+        let residuals;
+        (corrected, residuals) = values.as_chunks::<CORRECTED>().0.iter().map(|v| corrected_of(*v)).unzip();
+        cross_fit = Some(record.cross_fit(fold_of, residuals, &metrics.cure.scaling)?);
     }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });

@@ -11,6 +11,7 @@ use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::joint::Family;
+use dvim::martingale::Residual;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use dvim::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
@@ -1009,8 +1010,8 @@ impl From<&CrossFit> for CrossFitRecord {
 }
 
 impl CrossFitRecord {
-    /// What it records, with the fold of each unit; the models themselves are not kept.
-    pub fn cross_fit(&self, fold_of: Vec<u8>, scaling: &Scaling) -> Result<CrossFit, String> {
+    /// What it records, with the fold and the residuals of each unit; the models themselves are not kept.
+    pub fn cross_fit(&self, fold_of: Vec<u8>, residuals: Vec<Residual>, scaling: &Scaling) -> Result<CrossFit, String> {
         if fold_of.iter().any(|&f| f as usize >= self.folds.len()) {
             return Err("a unit is in a fold that does not exist".into());
         }
@@ -1018,6 +1019,7 @@ impl CrossFitRecord {
         let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
         Ok(CrossFit {
             fold_of,
+            residuals,
             folds: self
                 .folds
                 .iter()

@@ -79,7 +79,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         alone,
         matched(ESTIMATORS[2], &same),
     ];
-    Ok(Record { key: job.key(), cells })
+    Ok(Record { key: job.key(), cells, intervals: None })
 }
 
 /// One scenario of the table.

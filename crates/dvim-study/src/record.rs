@@ -36,6 +36,8 @@ pub enum Experiment {
     Weights,
     /// The paper's estimator, the cure model alone and the adjusted estimator, in all worlds.
     Accuracy,
+    /// Whether intervals hold and tests have their size.
+    Coverage,
 }
 
 impl Experiment {
@@ -47,6 +49,7 @@ impl Experiment {
             Experiment::Consistency => "consistency",
             Experiment::Weights => "weights",
             Experiment::Accuracy => "accuracy",
+            Experiment::Coverage => "coverage",
         }
     }
 }
@@ -65,7 +68,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job on a scenario; all experiments but [`Experiment::Accuracy`] are on the paper's.
+    /// A job on a scenario; all experiments but [`Experiment::Accuracy`] and [`Experiment::Coverage`] are on the paper's.
     pub fn new(experiment: Experiment, scenario: Scenario, n_units: usize, rep: usize) -> Job {
         let scenario = Scenario::ALL.iter().position(|s| *s == scenario).expect("all scenarios are listed");
         Job { rep, experiment, n_units, scenario }
@@ -161,6 +164,63 @@ pub struct Record {
     pub key: String,
     /// One cell for each method (or setting) and group size.
     pub cells: Vec<Cell>,
+    /// What the intervals held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+}
+
+/// The intervals and tests of one data set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Averages.
+    pub averages: Vec<Held>,
+    /// Units' own intervals.
+    pub units: Vec<UnitsHeld>,
+    /// Tests.
+    pub tests: Vec<Tested>,
+}
+
+/// An average with its interval; what it should hold is known to the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// The estimator.
+    pub estimator: String,
+    /// The estimand.
+    pub estimand: String,
+    /// The population.
+    pub population: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// Its standard error.
+    pub se: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// How many units' intervals hold their own effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnitsHeld {
+    /// The estimator.
+    pub estimator: String,
+    /// The estimand.
+    pub estimand: String,
+    /// Share of the units.
+    pub share: f64,
+    /// Mean width.
+    pub width: f64,
+}
+
+/// A test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tested {
+    /// The estimator.
+    pub estimator: String,
+    /// What is tested.
+    pub test: String,
+    /// Two-sided p; 1 where nothing can be said.
+    pub p: f64,
 }
 
 impl Record {
@@ -199,7 +259,7 @@ mod tests {
     fn a_record_reads_back() {
         let cell = Cell::of("mcm-knn", 50, [0.1, -0.3].into_iter(), [Some(2.0), None].into_iter());
         assert_eq!((cell.cure_mae, cell.time_undefined), (0.2, 0.5));
-        let record = Record { key: "base/cure-only/20000/0".into(), cells: vec![cell] };
+        let record = Record { key: "base/cure-only/20000/0".into(), cells: vec![cell], intervals: None };
         assert_eq!(Record::from_line(&record.to_line()), Some(record.clone()));
         let line = record.to_line();
         assert_eq!(Record::from_line(&line[..line.len() - 3]), None);

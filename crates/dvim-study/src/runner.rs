@@ -2,7 +2,7 @@
 
 use crate::paper::Table;
 use crate::record::{Experiment, Job, Record, Settings};
-use crate::{accuracy, consistency, dataset, weights};
+use crate::{accuracy, consistency, coverage, dataset, weights};
 use dvim::analysis::Watch;
 use dvim::error::Error;
 use dvim::simulate::Scenario;
@@ -27,6 +27,7 @@ pub fn run_job(settings: &Settings, job: &Job) -> Result<Record, Error> {
         Experiment::Consistency => consistency::record(settings, job),
         Experiment::Weights => weights::record(settings, job),
         Experiment::Accuracy => accuracy::record(settings, job),
+        Experiment::Coverage => coverage::record(settings, job),
     }
 }
 

@@ -22,10 +22,10 @@ use crate::cohort::{Arm, Cohort};
 use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool, Spread};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::joint::{self, Family, JointModel, JointOptions, Part, Prediction, Terms, TwoArms};
+use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
 use crate::split::hash_id;
-use crate::survival::SurvivalCurve;
 use rayon::prelude::*;
 
 /// How the adjusted estimator works. All constants stand here, with their reasons.
@@ -161,6 +161,8 @@ pub struct CrossFit {
     pub families: Vec<(Family, f64)>,
     /// The path of K and w, over all folds together.
     pub path: Vec<PathPoint>,
+    /// What each unit's outcome says beyond its corrected curve in its own arm.
+    pub residuals: Vec<Residual>,
     /// What the offsets of the groups vary beyond their noise, on the scale of the correction: cure and time, each in control and
     /// treated.
     pub leftover: [[f64; 2]; 2],
@@ -188,26 +190,21 @@ struct Setting<'a> {
     x: Vec<f64>,
     scaling: Scaling,
     pools: [Pool; 2],
-    /// 1 / G(y−) of each unit: G is the censoring curve of its arm.
-    inverse_censoring: Vec<f64>,
+    /// The censoring curve of each arm.
+    censoring: [Censoring; 2],
 }
 
 impl<'a> Setting<'a> {
     fn new(cohort: &'a Cohort, scaling: &Scaling, options: &'a AdjustedOptions, seed: u64) -> Setting<'a> {
         let pools = Arm::BOTH.map(|z| Pool::new(cohort, cohort.units_of(z)));
-        let mut inverse_censoring = vec![1.0; cohort.n_units()];
-        for pool in &pools {
+        let censoring = pools.each_ref().map(|pool| {
             let units: Vec<usize> = pool.units.iter().map(|&i| i as usize).collect();
             let time: Vec<f64> = units.iter().map(|&i| cohort.time(i)).collect();
             // Reaching H is not censoring: nobody is lost there.
             let lost: Vec<bool> =
                 units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
-            let curve = SurvivalCurve::new(&time, &lost);
-            for &i in &units {
-                let g = curve.before(cohort.time(i)).max(options.smallest_censoring_survival);
-                inverse_censoring[i] = 1.0 / g;
-            }
-        }
+            Censoring::new(&time, &lost, cohort.horizon(), options.smallest_censoring_survival)
+        });
         Setting {
             cohort,
             options,
@@ -216,7 +213,7 @@ impl<'a> Setting<'a> {
             x: scaling.apply(cohort.all_covariates()),
             scaling: scaling.clone(),
             pools,
-            inverse_censoring,
+            censoring,
         }
     }
 
@@ -448,7 +445,7 @@ fn loss(setting: &Setting, model: &JointModel, i: usize, p: &Prediction, part: u
         return 0.0;
     }
     let ratio = time / corrected_time(p, offset, weight, setting.cohort.horizon());
-    (ratio - 1.0 - ratio.ln()) * setting.inverse_censoring[i]
+    (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i).index()].inverse_before(time)
 }
 
 /// The units with the smallest hashes, in order: a sample that does not depend on the order of rows.
@@ -505,6 +502,7 @@ pub fn estimate(
     let (choices, path) = choose(&setting, &models, &metrics, &predictions, &sizes, progress)?;
 
     let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
+    let mut residuals = vec![Residual::default(); cohort.n_units()];
     let mut leftover = [[0.0; 2]; 2];
     let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
     for fold in 0..models.len() {
@@ -526,7 +524,19 @@ pub fn estimate(
         let rows: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
         let certainty = models[fold].certainty(Some(kappa));
         let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &rows));
+        let of_units: Vec<Residual> = units
+            .par_iter()
+            .enumerate()
+            .with_min_len(64)
+            .map(|(q, &i)| {
+                let (i, z) = (i as usize, cohort.arm(i as usize).index());
+                let p = &predictions[fold][i][z];
+                let cured = corrected_cure(p, found[CURE][z][q][0].offset, choices[fold][CURE].weight);
+                setting.censoring[z].residual(&models[fold], p, cured, cohort.time(i), cohort.event(i))
+            })
+            .collect();
         for (q, &i) in units.iter().enumerate() {
+            residuals[i as usize] = of_units[q];
             let p = &predictions[fold][i as usize];
             let [cure, time] = choices[fold];
             let spread = |part: usize| {
@@ -560,7 +570,7 @@ pub fn estimate(
     let folds =
         metrics.into_iter().zip(&choices).map(|(metrics, choices)| Fold { metrics, choices: *choices }).collect();
     let effects = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
-    Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, leftover }, effects))
+    Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, residuals, leftover }, effects))
 }
 
 /// The effects of a run that was saved: its groups are found again, their correction was kept.

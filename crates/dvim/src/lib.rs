@@ -48,6 +48,7 @@ pub mod design;
 pub mod survival;
 pub mod interval;
 pub mod effect;
+pub mod martingale;
 pub mod adjusted;
 pub mod constraint;
 pub mod analysis;

@@ -11,7 +11,7 @@ use dvim_study::paper::Table;
 use dvim_study::record::{Record, Settings};
 use dvim_study::runner::{self, FEWEST_UNITS, Stopped};
 use dvim_study::table::Records;
-use dvim_study::{accuracy, consistency, dataset, decomposition, table, weights};
+use dvim_study::{accuracy, consistency, coverage, dataset, decomposition, table, weights};
 use std::fs;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     refuse_bad(args)?;
     let settings = Settings::new(args.seed, args.n);
     let (mut journal, records) = open(&args.output, &settings)?;
-    let wants = |part: StudyPart| args.part == part || (args.part == StudyPart::All && part != StudyPart::Accuracy);
+    let wants = |part: StudyPart| args.part == part || (args.part == StudyPart::All && !part.is_beyond_the_paper());
     let mut jobs = Vec::new();
     let tables =
         [(StudyPart::Main, Table::Main), (StudyPart::K100, Table::K100), (StudyPart::Confounded, Table::Confounded)];
@@ -40,6 +40,9 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     }
     if wants(StudyPart::Accuracy) {
         jobs.extend(accuracy::jobs(&settings, args.reps));
+    }
+    if wants(StudyPart::Coverage) {
+        jobs.extend(coverage::jobs(&settings, args.reps));
     }
     let lines = Lines::new();
     let n_before = records.len();
@@ -79,6 +82,12 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         write(&args.output, "accuracy.csv", &accuracy::csv(&settings, &rows))?;
         write(&args.output, "accuracy.md", accuracy::markdown(&settings, &rows).as_bytes())?;
         shown += &accuracy::text(&settings, &rows);
+    }
+    if wants(StudyPart::Coverage) {
+        let rows = coverage::rows(&settings, &records, args.reps);
+        write(&args.output, "coverage.csv", &coverage::csv(&settings, &rows))?;
+        write(&args.output, "coverage.md", coverage::markdown(&settings, &rows).as_bytes())?;
+        shown += &coverage::text(&settings, &rows);
     }
     for figure in contents.figures() {
         write(&args.output, &format!("{}.svg", figure.name), figure.svg.as_bytes())?;

@@ -22,6 +22,7 @@
 //! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
 //! training set is another sample, so the two variances add.
 
+use super::one_step::Scores;
 use super::passes::{Gather, Group, Side, Walk, part};
 use crate::analysis::{Analysis, average};
 use crate::cohort::{Arm, Cohort};
@@ -317,16 +318,16 @@ struct Gathered {
 }
 
 /// Means of both arms over one population.
-struct Means {
-    n: usize,
-    mean: [f64; 2],
-    pool_variance: [f64; 2],
+pub(super) struct Means {
+    pub(super) n: usize,
+    pub(super) mean: [f64; 2],
+    pub(super) pool_variance: [f64; 2],
     /// Covariance of the true values between units: spread of the estimates less their own variance.
-    spread: [[f64; 2]; 2],
+    pub(super) spread: [[f64; 2]; 2],
     /// Plain variance of the difference between units.
-    difference_variance: f64,
-    bias: [f64; 2],
-    bias_variance: [Option<f64>; 2],
+    pub(super) difference_variance: f64,
+    /// Expected matching bias of each arm with its variance; `None` where nothing is matched alone.
+    pub(super) bias: Option<[(f64, Option<f64>); 2]>,
 }
 
 impl Means {
@@ -344,12 +345,11 @@ pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Resul
     let populations = Populations::new(cohort, &analysis.units, by)?;
     Ok(match Walk::new(cohort, analysis) {
         Some(walk) => average_over(&walk, &populations),
-        None => plain_averages(analysis, &populations),
+        None => Scores::of(cohort, analysis).map(|s| s.averages(&populations)).unwrap_or_default(),
     })
 }
 
-/// Averages with their spread and without standard errors: of the adjusted estimator, whose correction has a variance that
-/// the groups do not tell.
+/// Averages with their spread and without standard errors: for those who asked for no audit.
 pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
     type Value = fn(&Effect) -> Option<f64>;
     let estimands: [(&'static str, Value); 6] = [
@@ -529,8 +529,7 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
         pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
         spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
         difference_variance: v0 + v1 - 2.0 * cross,
-        bias: [0, 1].map(|z| of[z].bias[p]),
-        bias_variance: [0, 1].map(|z| of[z].bias_variance[p]),
+        bias: Some([0, 1].map(|z| (of[z].bias[p], of[z].bias_variance[p]))),
     })
 }
 
@@ -539,7 +538,7 @@ type Found = (f64, Option<f64>, Option<f64>, Option<f64>, Option<f64>);
 /// A value and its variance in each arm.
 type Pair = [(f64, f64); 2];
 
-fn describe(
+pub(super) fn describe(
     out: &mut Vec<AverageEffect>,
     side: Side,
     population: &str,
@@ -573,11 +572,10 @@ fn describe(
     let contrast = |a: [f64; 2]| {
         means.map(|m| {
             let value = a[0] * m.mean[0] + a[1] * m.mean[1];
-            (value, m.variance(a).sqrt(), a[0] * m.bias[0] + a[1] * m.bias[1])
+            (value, m.variance(a).sqrt(), m.bias.map(|[c, t]| a[0] * c.0 + a[1] * t.0))
         })
     };
-    let plain =
-        |a: [f64; 2]| contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), Some(bias)));
+    let plain = |a: [f64; 2]| contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), bias));
     // On the logit scale between 0 and `top`.
     let bounded = |a: [f64; 2], top: f64| {
         contrast(a).map(|(v, se, bias)| {
@@ -587,16 +585,17 @@ fn describe(
             };
             let reach = z * se * top / (v * (top - v));
             let (low, high) = if reach.is_finite() { (at(-reach), at(reach)) } else { (v, v) };
-            (v, Some(se), Some(low), Some(high), Some(bias))
+            (v, Some(se), Some(low), Some(high), bias)
         })
     };
     const DIFFERENCE: [f64; 2] = [-1.0, 1.0];
+    let is_matched = means.is_none_or(|m| m.bias.is_some());
     // Less the bias that the models expect, at the price of the models' own variance.
     let corrected = |a: [f64; 2]| {
-        let m = means?;
+        let [(_, c), (_, t)] = means?.bias?;
         let (v, se, bias) = contrast(a)?;
-        let models = m.bias_variance[0]? * a[0] * a[0] + m.bias_variance[1]? * a[1] * a[1];
-        let (v, se) = (v - bias, f64::sqrt(se * se + models));
+        let models = c? * a[0] * a[0] + t? * a[1] * a[1];
+        let (v, se) = (v - bias?, f64::sqrt(se * se + models));
         Some((v, Some(se), Some(v - z * se), Some(v + z * se), None))
     };
     let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
@@ -604,16 +603,18 @@ fn describe(
         Side::Cure => {
             let difference = plain(DIFFERENCE);
             add("cure_effect", difference);
-            add("cure_effect_corrected", corrected(DIFFERENCE));
+            if is_matched {
+                add("cure_effect_corrected", corrected(DIFFERENCE));
+            }
             add("cure_treated", bounded(treated, 1.0));
             add("cure_control", bounded(control, 1.0));
             // log(θ₁/θ₀) has the gradient (−1/θ₀, 1/θ₁).
             let ratio = means.filter(|m| m.mean[0] > 0.0 && m.mean[1] > 0.0).map(|m| {
                 let (value, gradient) = (m.mean[1] / m.mean[0], [-1.0 / m.mean[0], 1.0 / m.mean[1]]);
                 let se = m.variance(gradient).sqrt();
-                let bias = value - (m.mean[1] - m.bias[1]) / (m.mean[0] - m.bias[0]);
+                let bias = m.bias.map(|[c, t]| value - (m.mean[1] - t.0) / (m.mean[0] - c.0));
                 let end = |s: f64| value * libm::exp(s * z * se);
-                (value, Some(value * se), Some(end(-1.0)), Some(end(1.0)), Some(bias))
+                (value, Some(value * se), Some(end(-1.0)), Some(end(1.0)), bias)
             });
             add("cure_ratio", ratio);
             // Altman (1998): where the effect may be zero the number has no interval in one piece.
@@ -626,7 +627,9 @@ fn describe(
         }
         Side::Time => {
             add("time_effect", plain(DIFFERENCE));
-            add("time_effect_corrected", corrected(DIFFERENCE));
+            if is_matched {
+                add("time_effect_corrected", corrected(DIFFERENCE));
+            }
             add("mean_event_time_treated", bounded(treated, horizon));
             add("mean_event_time_control", bounded(control, horizon));
         }

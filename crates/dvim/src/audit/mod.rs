@@ -8,6 +8,7 @@ pub mod average;
 pub mod balance;
 pub mod follow_up;
 pub mod heterogeneity;
+pub mod one_step;
 pub mod passes;
 pub mod sensitivity;
 
@@ -18,6 +19,7 @@ use average::{AverageEffect, By, Populations};
 use balance::Balance;
 use follow_up::FollowUp;
 use heterogeneity::{Heterogeneity, Weighted};
+use one_step::Scores;
 use passes::{Gather, Group, Walk, part};
 use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
 
@@ -53,7 +55,7 @@ pub struct Audit {
 }
 
 /// Why an audit of the adjusted estimator is short.
-pub const NOT_YET_ADJUSTED: &str = "standard errors and intervals for the adjusted estimator are not there yet, nor are balance, heterogeneity and sensitivity";
+pub const NOT_YET_ADJUSTED: &str = "balance, effects over the horizon, informative censoring and the always-uncured are not there yet for the adjusted estimator";
 /// Why a run that did not ask for an audit has averages without standard errors.
 pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standard errors and intervals of averages, nor balance, heterogeneity and sensitivity";
 /// Why an audit of a constrained run compares no group sizes.
@@ -63,6 +65,12 @@ pub const NO_SIZES: &str =
 /// The follow-up of all, the treated, the control.
 fn follow_up(cohort: &Cohort) -> [FollowUp; 3] {
     [None, Some(Arm::Treated), Some(Arm::Control)].map(|z| FollowUp::of(cohort, z))
+}
+
+/// Share of the estimated units that were treated.
+fn treated_share(cohort: &Cohort, analysis: &Analysis) -> f64 {
+    let n_treated = analysis.units.iter().filter(|&&i| cohort.arm(i as usize) == Arm::Treated).count();
+    n_treated as f64 / analysis.units.len().max(1) as f64
 }
 
 impl Audit {
@@ -78,22 +86,29 @@ impl Audit {
     /// Averages without intervals and the follow-up of the cohort, for those who want effects alone.
     pub fn not_asked(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
         let populations = Populations::new(cohort, &analysis.units, by)?;
-        Ok(Audit { asked: false, ..Audit::without_groups(cohort, analysis, &populations, NOT_ASKED) })
+        let averages = average::plain_averages(analysis, &populations);
+        Ok(Audit { asked: false, averages, ..Audit::without_groups(cohort, &populations, NOT_ASKED) })
     }
 
-    /// What can be said of the adjusted estimator so far: averages without intervals, and the follow-up of the cohort.
-    /// Everything else here rests on the variance, the models or the metrics of the paper's estimator.
+    /// Of the adjusted estimator: averages and heterogeneity by influence functions ([`one_step`]).
     fn of_adjusted(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Audit {
-        Audit::without_groups(cohort, analysis, populations, NOT_YET_ADJUSTED)
+        let scores = Scores::of(cohort, analysis);
+        let averages = scores.as_ref().map(|s| s.averages(populations)).unwrap_or_default();
+        Audit {
+            confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
+            heterogeneity: scores.map(|s| s.heterogeneity()).unwrap_or_default(),
+            averages,
+            ..Audit::without_groups(cohort, populations, NOT_YET_ADJUSTED)
+        }
     }
 
     /// What can be said without going through the groups.
-    fn without_groups(cohort: &Cohort, analysis: &Analysis, populations: &Populations, why: &'static str) -> Audit {
+    fn without_groups(cohort: &Cohort, populations: &Populations, why: &'static str) -> Audit {
         Audit {
             asked: true,
             by: populations.by.clone(),
             left_out: vec![why],
-            averages: average::plain_averages(analysis, populations),
+            averages: Vec::new(),
             follow_up: follow_up(cohort),
             balance: None,
             horizons: Vec::new(),
@@ -109,8 +124,6 @@ impl Audit {
     /// The same from a walk that is already prepared.
     fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
-        let n_treated = analysis.units.iter().filter(|&&i| cohort.arm(i as usize) == Arm::Treated).count();
-        let treated_share = n_treated as f64 / analysis.units.len().max(1) as f64;
         let (asked, grid) = (Weighted::of(walk), sensitivity::horizon_grid(cohort));
         let seen = walk.gather(|arm, side| Everything {
             averages: average::Sums::new(walk, populations, arm, side),
@@ -127,7 +140,7 @@ impl Audit {
             follow_up: follow_up(cohort),
             balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
-            confounding: sensitivity::confounding(&averages, treated_share),
+            confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
             censoring: sensitivity::censoring(analysis),
             always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
             group_sizes: sensitivity::group_sizes(walk),

@@ -1,0 +1,290 @@
+//! Averages of the adjusted estimator, and whether its effects vary, from influence functions.
+//!
+//! The mean of corrected values over patients is biased as far as the model is wrong or shrunk, and the spread between patients says nothing of that. So each
+//! patient's own outcome, which reached nothing that was used for it, is added back as the residual of [`crate::martingale`], weighted by the inverse propensity of the
+//! arm in which it was seen. With S_z(i) the corrected value of unit i in arm z, ρ(i) its residual, Z(i) its arm, e_z its propensity, and a population P with
+//! membership g(i) ∈ {0, 1}, the *one-step* estimate is
+//!
+//! `θ_z = Σ_i { g(i) S_z(i) + h(i) 1{Z(i) = z} ρ(i)/e_z(i) } / Σ_i g(i)`,
+//!
+//! where h is the probability of g given covariates: g itself for all and for subgroups, e₁ for the treated, e₀ for the controls. It is right if either the
+//! curves or the propensities are (doubly robust), and its variance is that of its terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ,
+//! because units are independent and everything else was learned from other units [Chernozhukov et al. 2018].
+//!
+//! *Cure* averages are one-step. *Time* averages are means of the corrected values with the same standard error: the residual of a conditional mean divides by
+//! the probability of an event, and in simulation the one-step mean time covered 91 % where the plain one covered 97 %.
+//!
+//! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.
+
+use super::average::{AverageEffect, Means, Populations, describe};
+use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Tested, Varies};
+use super::passes::Side;
+use crate::analysis::Analysis;
+use crate::cohort::{Arm, Cohort};
+use crate::compare::{self, logistic};
+use crate::interval::two_sided;
+use crate::martingale::Residual;
+use crate::numeric::normal_cdf;
+
+/// Propensities are kept so far from 0 and 1: no unit counts for more than fifty.
+const SMALLEST_PROPENSITY: f64 = 0.02;
+/// Ridge of the propensity model, on covariates of unit standard deviation: worth two units, so that nothing is separated.
+const RIDGE: f64 = 2.0;
+/// Covariates of the propensity model, at most: those that differ most between the arms.
+const MOST_COVARIATES: usize = 60;
+/// Below this nothing is said of heterogeneity.
+const FEWEST: usize = 50;
+
+/// What averages of an adjusted run are made of.
+pub struct Scores<'a> {
+    cohort: &'a Cohort,
+    analysis: &'a Analysis,
+    residuals: &'a [Residual],
+    folds: &'a [u8],
+    /// P(treated | covariates).
+    propensity: Vec<f64>,
+}
+
+impl<'a> Scores<'a> {
+    /// Of a run; `None` under the paper's estimator.
+    pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
+        let fit = analysis.fit.cross_fit.as_ref()?;
+        let propensity = propensity(cohort);
+        Some(Scores { cohort, analysis, residuals: &fit.residuals, folds: &fit.fold_of, propensity })
+    }
+
+    fn value(&self, side: Side, arm: Arm, i: usize) -> f64 {
+        let e = &self.analysis.effects[i];
+        match side {
+            Side::Cure => e.cure_probability(arm),
+            Side::Time => e.mean_event_time(arm).unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Residual of a unit in its own arm over the propensity of that arm.
+    fn weighted_residual(&self, side: Side, i: usize) -> f64 {
+        let r = &self.residuals[i];
+        let rho = match side {
+            Side::Cure => r.cure,
+            Side::Time => r.time,
+        };
+        rho / self.propensity_of(self.cohort.arm(i), i)
+    }
+
+    fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
+        match arm {
+            Arm::Treated => self.propensity[i],
+            Arm::Control => 1.0 - self.propensity[i],
+        }
+    }
+
+    /// Means of both arms over population `p`; `None` where it is empty.
+    fn means(&self, side: Side, populations: &Populations, p: usize) -> Option<Means> {
+        let n = self.analysis.effects.len();
+        let member: Vec<bool> = (0..n).map(|i| populations.of[i].contains(&(p as u16))).collect();
+        let size = member.iter().filter(|g| **g).count();
+        if size == 0 {
+            return None;
+        }
+        let given = |i: usize| match populations.names[p].as_str() {
+            "treated" if p == 1 => self.propensity[i],
+            "control" if p == 2 => 1.0 - self.propensity[i],
+            _ => f64::from(u8::from(member[i])),
+        };
+        let count = size as f64;
+        let plain =
+            Arm::BOTH.map(|z| (0..n).filter(|&i| member[i]).map(|i| self.value(side, z, i)).sum::<f64>() / count);
+        let residual = |z: Arm, i: usize| {
+            if self.cohort.arm(i) == z { given(i) * self.weighted_residual(side, i) } else { 0.0 }
+        };
+        let shift = Arm::BOTH.map(|z| (0..n).map(|i| residual(z, i)).sum::<f64>() / count);
+        let mut covariance = [[0.0; 2]; 2];
+        for i in 0..n {
+            let psi = Arm::BOTH.map(|z| {
+                let own = if member[i] { self.value(side, z, i) - plain[z.index()] - shift[z.index()] } else { 0.0 };
+                own + residual(z, i)
+            });
+            for a in 0..2 {
+                (0..2).for_each(|b| covariance[a][b] += psi[a] * psi[b]);
+            }
+        }
+        let free = count / (count - 1.0).max(1.0);
+        let differences = (0..n).filter(|&i| member[i]).map(|i| {
+            let d = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i) - (plain[1] - plain[0]);
+            d * d
+        });
+        let mean = [0, 1].map(|z| match side {
+            // A share: noise of the residuals must not carry it over a bound.
+            Side::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
+            Side::Time => plain[z],
+        });
+        Some(Means {
+            n: size,
+            mean,
+            pool_variance: [0.0; 2],
+            spread: covariance.map(|row| row.map(|c| free * c / count)),
+            difference_variance: differences.sum::<f64>() / (count - 1.0).max(1.0),
+            bias: None,
+        })
+    }
+
+    /// The average effects.
+    pub fn averages(&self, populations: &Populations) -> Vec<AverageEffect> {
+        let (horizon, confidence) = (self.cohort.horizon(), self.analysis.fit.options.confidence);
+        let mut out = Vec::new();
+        for side in Side::BOTH {
+            for (p, name) in populations.names.iter().enumerate() {
+                let n_members = populations.of.iter().filter(|of| of.contains(&(p as u16))).count();
+                let means = self.means(side, populations, p);
+                describe(&mut out, side, name, n_members, means.as_ref(), horizon, confidence);
+            }
+        }
+        out
+    }
+
+    /// Whether effects vary as estimated: see [`super::heterogeneity`], with each unit's one-step score in the place of a matched estimate.
+    pub fn heterogeneity(&self) -> Heterogeneity {
+        Heterogeneity { cure: self.varies(Side::Cure), time: self.varies(Side::Time) }
+    }
+
+    /// The effect of a unit as estimated without its outcome, and its score: that effect plus the weighted residual, whose
+    /// mean given covariates is the true effect.
+    fn scored(&self, side: Side, i: usize) -> (f64, f64) {
+        let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
+        let sign = if self.cohort.arm(i) == Arm::Treated { 1.0 } else { -1.0 };
+        (effect, effect + sign * self.weighted_residual(side, i))
+    }
+
+    fn varies(&self, side: Side) -> Option<Varies> {
+        let n = self.analysis.effects.len();
+        let mut units: Vec<(usize, f64, f64)> = (0..n)
+            .map(|i| {
+                let (effect, score) = self.scored(side, i);
+                (i, effect, score)
+            })
+            .collect();
+        // Largest first; ties by position, so that nothing depends on the sort.
+        units.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
+        let slope = self.slope(&units)?;
+        let fifth_of = |rank: usize| FIFTHS - 1 - rank * FIFTHS / n;
+        let z = two_sided(self.analysis.fit.options.confidence);
+        let fifths = (0..FIFTHS)
+            .map(|f| {
+                let of: Vec<&(usize, f64, f64)> =
+                    units.iter().enumerate().filter(|(r, _)| fifth_of(*r) == f).map(|(_, u)| u).collect();
+                let size = of.len() as f64;
+                let mean = |v: &dyn Fn(&(usize, f64, f64)) -> f64| of.iter().map(|u| v(u)).sum::<f64>() / size;
+                let estimate = mean(&|u| u.2);
+                let se = (mean(&|u| (u.2 - estimate) * (u.2 - estimate)) / (size - 1.0)).sqrt();
+                Fifth {
+                    n_units: of.len(),
+                    predicted: mean(&|u| u.1),
+                    estimate,
+                    low: estimate - z * se,
+                    high: estimate + z * se,
+                }
+            })
+            .collect();
+        let ranking = (1..=10)
+            .map(|tenth| {
+                let top = (n * tenth / 10).max(1);
+                (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
+            })
+            .collect();
+        // Σ aᵢ scoreᵢ with a = (H_n − H_{r−1} − 1)/n, which sums to zero, so that the mean may be taken off first.
+        let mut harmonic: f64 = (1..=n).map(|k| 1.0 / k as f64).sum();
+        let (mut area, mut variance) = (0.0, 0.0);
+        for (r, u) in units.iter().enumerate() {
+            let weighted = (harmonic - 1.0) / n as f64 * (u.2 - all);
+            area += weighted;
+            variance += weighted * weighted;
+            harmonic -= 1.0 / (r + 1) as f64;
+        }
+        Some(Varies { slope, fifths, autoc: tested(area, variance.sqrt()), ranking })
+    }
+
+    /// Slope of the scores on the effects, both centred in each fold (the units of a fold share a model), with a jackknife standard error
+    /// (HC3: residuals over one less their leverage). `None` without spread or with few units.
+    fn slope(&self, units: &[(usize, f64, f64)]) -> Option<Tested> {
+        let n_folds = self.folds.iter().copied().max()? as usize + 1;
+        let mut sums = vec![[0.0; 3]; n_folds];
+        for &(i, effect, score) in units {
+            let s = &mut sums[self.folds[i] as usize];
+            *s = [s[0] + 1.0, s[1] + effect, s[2] + score];
+        }
+        let centred = |&(i, effect, score): &(usize, f64, f64)| {
+            let [n, e, s] = sums[self.folds[i] as usize];
+            (effect - e / n, score - s / n, 1.0 / n)
+        };
+        let (mut xx, mut xy, mut largest) = (0.0, 0.0, 0.0);
+        for u in units {
+            let (x, y, _) = centred(u);
+            xx += x * x;
+            xy += x * y;
+            largest = f64::max(largest, u.1.abs());
+        }
+        if units.len() < FEWEST || xx <= 1e-24 * (1.0 + largest * largest) * units.len() as f64 {
+            return None;
+        }
+        let slope = xy / xx;
+        let variance = units.iter().map(|u| {
+            let (x, y, share) = centred(u);
+            let leverage = x * x / xx + share;
+            let r = x * (y - slope * x) / (1.0 - leverage).max(1e-3);
+            r * r
+        });
+        Some(tested(slope, variance.sum::<f64>().sqrt() / xx))
+    }
+}
+
+fn tested(estimate: f64, se: f64) -> Tested {
+    Tested { estimate, se, p: if se > 0.0 { 2.0 * normal_cdf(-(estimate / se).abs()) } else { 1.0 } }
+}
+
+/// P(treated | covariates) of every unit, by a logistic regression with a little ridge; kept away from 0 and 1.
+fn propensity(cohort: &Cohort) -> Vec<f64> {
+    let (n, p) = (cohort.n_units(), cohort.n_covariates());
+    let treated: Vec<bool> = (0..n).map(|i| cohort.arm(i) == Arm::Treated).collect();
+    let chosen = differing(cohort, &treated);
+    let rows: Vec<f64> = if chosen.len() == p {
+        cohort.all_covariates().to_vec()
+    } else {
+        (0..n).flat_map(|i| chosen.iter().map(move |&j| cohort.covariates(i)[j])).collect()
+    };
+    let options = compare::FitOptions { ridge: RIDGE, ..compare::FitOptions::default() };
+    let share = treated.iter().filter(|t| **t).count() as f64 / n as f64;
+    let clipped = |e: f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
+    match logistic::fit(&rows, chosen.len(), &treated, &options) {
+        Ok(fit) => {
+            let score = fit.score();
+            rows.chunks(chosen.len().max(1)).map(|x| clipped(score.evaluate(x))).collect()
+        }
+        Err(_) => vec![clipped(share); n],
+    }
+}
+
+/// The covariates whose means differ most between the arms, in standard deviations; all where they are few.
+fn differing(cohort: &Cohort, treated: &[bool]) -> Vec<usize> {
+    let p = cohort.n_covariates();
+    if p <= MOST_COVARIATES {
+        return (0..p).collect();
+    }
+    let difference = |j: usize| {
+        let (mut n, mut sum, mut square) = ([0.0; 2], [0.0; 2], 0.0);
+        for (i, &t) in treated.iter().enumerate() {
+            let x = cohort.covariates(i)[j];
+            n[usize::from(t)] += 1.0;
+            sum[usize::from(t)] += x;
+            square += x * x;
+        }
+        let mean = (sum[0] + sum[1]) / (n[0] + n[1]);
+        let sd = (square / (n[0] + n[1]) - mean * mean).max(0.0).sqrt();
+        if sd > 0.0 { (sum[1] / n[1] - sum[0] / n[0]).abs() / sd } else { 0.0 }
+    };
+    let mut order: Vec<(f64, usize)> = (0..p).map(|j| (difference(j), j)).collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut chosen: Vec<usize> = order.into_iter().take(MOST_COVARIATES).map(|(_, j)| j).collect();
+    chosen.sort_unstable();
+    chosen
+}
