@@ -941,6 +941,9 @@ pub struct FoldRecord {
     pub time: ChoiceRecord,
     /// Weights of the metrics: cure and time, each for control and treated.
     pub weights: [[Vec<f64>; 2]; 2],
+    /// What is worth knowing of its model; empty for an ordinary fit.
+    #[serde(default)]
+    pub warnings: Vec<String>,
 }
 
 /// What the adjusted estimator learned.
@@ -991,6 +994,7 @@ impl From<&CrossFit> for CrossFitRecord {
                     cure: (&f.choices[0]).into(),
                     time: (&f.choices[1]).into(),
                     weights: f.metrics.each_ref().map(|part| part.each_ref().map(|m| m.weights.clone())),
+                    warnings: f.warnings.clone(),
                 })
                 .collect(),
             path: c
@@ -1026,6 +1030,7 @@ impl CrossFitRecord {
                 .map(|f| Fold {
                     metrics: f.weights.each_ref().map(|part| part.each_ref().map(metric)),
                     choices: [f.cure.choice(), f.time.choice()],
+                    warnings: f.warnings.clone(),
                 })
                 .collect(),
             models: Vec::new(),

@@ -289,7 +289,11 @@ pub fn cross_fit_sentence(fit: &CrossFit) -> String {
 /// What a reader of the results should keep in mind.
 pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String> {
     let mut worries = Vec::new();
-    for arm in READING_ORDER {
+    if let Some(fit) = &analysis.fit.cross_fit {
+        worries.extend(split_worries(fit));
+    }
+    // Under the adjusted estimator these two are fitted for description, and no estimate uses them.
+    for arm in READING_ORDER.into_iter().filter(|_| analysis.fit.cross_fit.is_none()) {
         let certificate = &analysis.fit.models[arm.index()].certificate;
         if !certificate.converged || certificate.penalty.is_some() || !certificate.flags.is_empty() {
             let mut text = format!("the cure model of the {} arm ended at {}", arm.name(), certificate.stop_reason);
@@ -311,6 +315,24 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
         ));
     }
     worries
+}
+
+/// What the models of the splits have to say, and in how many of them.
+fn split_worries(fit: &CrossFit) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for warning in fit.folds.iter().flat_map(|f| &f.warnings) {
+        match counts.iter_mut().find(|(text, _)| text == warning) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((warning, 1)),
+        }
+    }
+    let n = fit.folds.len();
+    let sentence = |(text, k): (&str, usize)| match k {
+        k if k == n => format!("the models of all {n} splits: {text}"),
+        1 => format!("the model of one of {n} splits: {text}"),
+        k => format!("the models of {k} of {n} splits: {text}"),
+    };
+    counts.into_iter().map(sentence).collect()
 }
 
 fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {

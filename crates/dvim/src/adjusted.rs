@@ -144,6 +144,8 @@ pub struct Fold {
     pub metrics: [[Metric; 2]; 2],
     /// Group size and weight for cure and time.
     pub choices: [Choice; 2],
+    /// What its model's certificate flags, in words; empty for an ordinary fit.
+    pub warnings: Vec<String>,
 }
 
 /// Everything that the adjusted estimator learned.
@@ -278,7 +280,12 @@ impl<'a> Setting<'a> {
         [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let (own, other) = (&model.importance[part][z], &model.importance[part][1 - z]);
-                let raw: Vec<f64> = own.iter().zip(other).map(|(a, b)| a + self.options.borrowed * b).collect();
+                let mut raw: Vec<f64> = own.iter().zip(other).map(|(a, b)| a + self.options.borrowed * b).collect();
+                // A category has one weight, that of all its levels together: a difference of level is then one distance.
+                for c in self.cohort.schema().iter().filter(|c| c.is_category()) {
+                    let sum: f64 = raw[c.columns()].iter().sum();
+                    raw[c.columns()].fill(sum);
+                }
                 let largest = raw.iter().copied().fold(1e-6, f64::max);
                 let weights = raw.iter().map(|w| w + self.options.floor * largest).collect();
                 Metric { weights, scaling: self.scaling.clone() }
@@ -567,8 +574,12 @@ pub fn estimate(
         }
     }
     progress("matching", options.folds, options.folds)?;
-    let folds =
-        metrics.into_iter().zip(&choices).map(|(metrics, choices)| Fold { metrics, choices: *choices }).collect();
+    let folds = (metrics.into_iter().zip(&choices).zip(&models))
+        .map(|((metrics, choices), model)| {
+            let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
+            Fold { metrics, choices: *choices, warnings }
+        })
+        .collect();
     let effects = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
     Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, residuals, leftover }, effects))
 }
