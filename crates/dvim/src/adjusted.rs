@@ -19,7 +19,7 @@
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool, Spread};
+use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool, Scratch, Spread};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::joint::{self, Family, JointModel, JointOptions, Part, Prediction, Terms, TwoArms};
 use crate::martingale::{Censoring, Residual};
@@ -514,8 +514,7 @@ pub fn estimate(
     let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
     for fold in 0..models.len() {
         progress("matching", fold, options.folds)?;
-        let units: Vec<u32> =
-            (0..cohort.n_units() as u32).filter(|&i| setting.fold_of[i as usize] as usize == fold).collect();
+        let units = units_of_fold(&setting.fold_of, fold);
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let search = GroupSearch::new(&setting, &metrics[fold][part][z], part, z, &predictions[fold]);
@@ -584,26 +583,67 @@ pub fn estimate(
     Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, residuals, leftover }, effects))
 }
 
+/// Applies `f(scratch, members, squared distances)` to the group of each of these units of a fold, on all threads; the unit
+/// itself is in none of its groups.
+fn map_groups<T: Send>(
+    cohort: &Cohort,
+    pool: &Pool,
+    metric: &Metric,
+    units: &[u32],
+    k: usize,
+    f: impl Fn(&mut Vec<u32>, &[u32], &[f64]) -> T + Sync + Send,
+) -> Vec<T> {
+    let rows: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+    let matcher = Matcher::new(pool, cohort, metric);
+    matcher.map(&metric.place(&rows), (k + 1).min(pool.len()), |scratch, query, members, squared| {
+        let Scratch { members: kept, distances, ranks } = scratch;
+        kept.clear();
+        distances.clear();
+        let others = members.iter().zip(squared).filter(|(m, _)| pool.units[**m as usize] != units[query]);
+        for (&m, &d) in others.take(k) {
+            kept.push(m);
+            distances.push(d);
+        }
+        f(ranks, kept, distances)
+    })
+}
+
+/// The units of a fold.
+fn units_of_fold(fold_of: &[u8], fold: usize) -> Vec<u32> {
+    (0..fold_of.len() as u32).filter(|&i| fold_of[i as usize] as usize == fold).collect()
+}
+
+/// Visits the groups of all units in one arm under one estimand's metrics (0 cure, 1 time), fold after fold: the position of the unit, the
+/// members (positions in the pool, nearest first) and their squared distances.
+pub fn each_group(
+    cohort: &Cohort,
+    cross_fit: &CrossFit,
+    pool: &Pool,
+    part: usize,
+    arm: Arm,
+    mut visit: impl FnMut(usize, &[u32], &[f64]),
+) {
+    for (number, fold) in cross_fit.folds.iter().enumerate() {
+        let units = units_of_fold(&cross_fit.fold_of, number);
+        let (metric, k) = (&fold.metrics[part][arm.index()], fold.choices[part].group_size);
+        let groups =
+            map_groups(cohort, pool, metric, &units, k, |_, members, squared| (members.to_vec(), squared.to_vec()));
+        units.iter().zip(&groups).for_each(|(&i, (members, squared))| visit(i as usize, members, squared));
+    }
+}
+
 /// The effects of a run that was saved: its groups are found again, their correction was kept.
 pub fn regroup(cohort: &Cohort, cross_fit: &CrossFit, corrected: &[Corrected]) -> Vec<Effect> {
     let pools = Arm::BOTH.map(|z| Pool::new(cohort, cohort.units_of(z)));
     let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
     for (number, fold) in cross_fit.folds.iter().enumerate() {
-        let units: Vec<u32> =
-            (0..cohort.n_units() as u32).filter(|&i| cross_fit.fold_of[i as usize] as usize == number).collect();
-        let rows: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
+        let units = units_of_fold(&cross_fit.fold_of, number);
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
-                let matcher = Matcher::new(pool, cohort, metric);
-                // The unit itself is in none of its groups.
-                matcher.map(&metric.place(&rows), (k + 1).min(pool.len()), |scratch, query, members, squared| {
-                    let kept = members.iter().zip(squared).filter(|(m, _)| pool.units[**m as usize] != units[query]);
-                    let (members, squared): (Vec<u32>, Vec<f64>) = kept.take(k).unzip();
-                    GroupEstimate {
-                        curve: pool.summary(&members, &mut scratch.ranks),
-                        diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
-                    }
+                map_groups(cohort, pool, metric, &units, k, |ranks, members, squared| GroupEstimate {
+                    curve: pool.summary(members, ranks),
+                    diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
                 })
             })
         });
