@@ -351,7 +351,42 @@ struct GroupSearch<'a> {
     metric: &'a Metric,
     part: usize,
     /// The fold's model at each unit of the pool.
-    model: Vec<Prediction>,
+    model: &'a [Expected],
+}
+
+/// What a model says of a unit of the pool in its own arm.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    cured: f64,
+    mean_event_time: f64,
+}
+
+/// What the models say: of each unit that of the fold which left it out, and of each pool that of every fold.
+struct Predictions {
+    of_unit: Vec<[Prediction; 2]>,
+    of_pool: Vec<[Vec<Expected>; 2]>,
+}
+
+impl Predictions {
+    fn new(setting: &Setting, models: &[JointModel]) -> Predictions {
+        let n = setting.cohort.n_units();
+        let of_unit = (0..n)
+            .into_par_iter()
+            .with_min_len(256)
+            .map(|i| models[setting.fold_of[i] as usize].predict(setting.row(i)))
+            .collect();
+        let expected = |p: Prediction| Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time };
+        let of_pool = models
+            .iter()
+            .map(|model| {
+                [0, 1].map(|z| {
+                    let rows = setting.pools[z].units.par_iter().map(|&i| setting.row(i as usize));
+                    model.predict_arm(z, rows).into_iter().map(expected).collect()
+                })
+            })
+            .collect();
+        Predictions { of_unit, of_pool }
+    }
 }
 
 impl<'a> GroupSearch<'a> {
@@ -360,16 +395,10 @@ impl<'a> GroupSearch<'a> {
         metric: &'a Metric,
         part: usize,
         z: usize,
-        predictions: &[[Prediction; 2]],
+        of_pool: &'a [Vec<Expected>; 2],
     ) -> GroupSearch<'a> {
         let pool = &setting.pools[z];
-        GroupSearch {
-            matcher: Matcher::new(pool, setting.cohort, metric),
-            pool,
-            metric,
-            part,
-            model: pool.units.iter().map(|&i| predictions[i as usize][z]).collect(),
-        }
+        GroupSearch { matcher: Matcher::new(pool, setting.cohort, metric), pool, metric, part, model: &of_pool[z] }
     }
 
     /// The groups of each unit at each size; the unit itself is in none of them.
@@ -404,9 +433,9 @@ impl<'a> GroupSearch<'a> {
         let (mut cured, mut uncured, mut time) = (0.0, 0.0, 0.0);
         for &m in members {
             let p = &self.model[m as usize];
-            cured += p.cure_probability;
-            uncured += 1.0 - p.cure_probability;
-            time += (1.0 - p.cure_probability) * p.mean_event_time;
+            cured += p.cured;
+            uncured += 1.0 - p.cured;
+            time += (1.0 - p.cured) * p.mean_event_time;
         }
         if self.part == CURE {
             let model = cured / members.len() as f64;
@@ -503,7 +532,7 @@ pub fn estimate(
         })
         .collect::<Result<_, _>>()?;
     let metrics: Vec<[[Metric; 2]; 2]> = models.iter().map(|m| setting.metrics(m)).collect();
-    let predictions: Vec<Vec<[Prediction; 2]>> = models.iter().map(|m| m.predict_all(&setting.x)).collect();
+    let predictions = Predictions::new(&setting, &models);
 
     let sizes = setting.group_sizes();
     let (choices, path) = choose(&setting, &models, &metrics, &predictions, &sizes, progress)?;
@@ -517,7 +546,7 @@ pub fn estimate(
         let units = units_of_fold(&setting.fold_of, fold);
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
-                let search = GroupSearch::new(&setting, &metrics[fold][part][z], part, z, &predictions[fold]);
+                let search = GroupSearch::new(&setting, &metrics[fold][part][z], part, z, &predictions.of_pool[fold]);
                 search.offsets(cohort, &units, &[choices[fold][part].group_size])
             })
         });
@@ -536,14 +565,14 @@ pub fn estimate(
             .with_min_len(64)
             .map(|(q, &i)| {
                 let (i, z) = (i as usize, cohort.arm(i as usize).index());
-                let p = &predictions[fold][i][z];
+                let p = &predictions.of_unit[i][z];
                 let cured = corrected_cure(p, found[CURE][z][q][0].offset, choices[fold][CURE].weight);
                 setting.censoring[z].residual(&models[fold], p, cured, cohort.time(i), cohort.event(i))
             })
             .collect();
         for (q, &i) in units.iter().enumerate() {
             residuals[i as usize] = of_units[q];
-            let p = &predictions[fold][i as usize];
+            let p = &predictions.of_unit[i as usize];
             let [cure, time] = choices[fold];
             let spread = |part: usize| {
                 let (model, covariance) = of_model[part][q];
@@ -660,7 +689,7 @@ fn choose(
     setting: &Setting,
     models: &[JointModel],
     metrics: &[[[Metric; 2]; 2]],
-    predictions: &[Vec<[Prediction; 2]>],
+    predictions: &Predictions,
     sizes: &[usize],
     progress: &(dyn Fn(&'static str, usize, usize) -> Result<(), Error> + Sync),
 ) -> Result<(Vec<[Choice; 2]>, Vec<PathPoint>), Error> {
@@ -684,11 +713,11 @@ fn choose(
                     continue;
                 }
                 let units: Vec<u32> = of_fold.iter().map(|&s| sample[s]).collect();
-                let search = GroupSearch::new(setting, &metrics[fold][part][z], part, z, &predictions[fold]);
+                let search = GroupSearch::new(setting, &metrics[fold][part][z], part, z, &predictions.of_pool[fold]);
                 let offsets = search.offsets(setting.cohort, &units, sizes);
                 for (q, &s) in of_fold.iter().enumerate() {
                     let i = sample[s] as usize;
-                    let p = &predictions[fold][i][z];
+                    let p = &predictions.of_unit[i][z];
                     let losses: Vec<f64> = sizes
                         .iter()
                         .enumerate()

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 use std::fmt;
 
 use crate::cure::{Latency, LogLogistic, LogNormalLatency, Seen, UnitTerms, Weibull, truncated_mean, unit_terms};
-use crate::numeric::log1pexp;
+use crate::numeric::{expit, log1pexp, normal_cdf};
 
 /// Family of the event time of the uncured, truncated at the horizon: `ln T = location + σ ε`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,6 +57,27 @@ impl Family {
         }
         let share = -libm::expm1(self.log_survival(u_horizon, u, m, t));
         if share.is_finite() { share.clamp(0.0, 1.0) } else { f64::from(u > m) }
+    }
+
+    /// `F(u)/F(u_H)` at many log times up to the horizon, to an absolute error of 1e-10: for sums, in a fraction of the time of
+    /// [`Family::event_share`].
+    pub(super) fn event_shares(self, u_horizon: f64, u: &[f64], m: f64, t: f64, out: &mut [f64]) {
+        let scale = libm::exp(-t);
+        let cdf = |u: f64| {
+            let z = (u - m) * scale;
+            match self {
+                Family::LogNormal => normal_cdf(z),
+                Family::Weibull => -libm::expm1(-libm::exp(z)),
+                Family::LogLogistic => expit(z),
+            }
+        };
+        let at_horizon = cdf(u_horizon);
+        // Far below, F has lost the digits that a ratio needs.
+        if at_horizon > 1e-200 {
+            out.iter_mut().zip(u).for_each(|(out, &u)| *out = (cdf(u) / at_horizon).min(1.0));
+        } else {
+            out.iter_mut().zip(u).for_each(|(out, &u)| *out = self.event_share(u_horizon, u, m, t));
+        }
     }
 
     /// `E[T | T < H]`; never above the horizon. Where the arithmetic leaves the range of numbers it is the limit: zero for
@@ -274,6 +295,24 @@ mod tests {
             let at = |s: f64| Family::LogLogistic.mean(u_horizon, u_horizon - 0.9 * h, s.ln());
             let (below, above) = (at(0.9 - 1e-12), at(0.9 + 1e-12));
             assert!((below - above).abs() < 1e-8 * above, "h = {h}: {below} {above}");
+        }
+    }
+
+    #[test]
+    fn shares_at_many_times_are_those_at_each() {
+        let u_horizon = 800f64.ln();
+        let u: Vec<f64> = [0.0f64, 0.5, 20.0, 100.0, 400.0, 799.0, 800.0].map(f64::ln).to_vec();
+        for family in Family::ALL {
+            for t in [-2.0, -0.3, 0.4, 1.0] {
+                for m in [-3.0, 3.5, 6.0, 7.5, 12.0, 40.0, 400.0] {
+                    let mut found = vec![f64::NAN; u.len()];
+                    family.event_shares(u_horizon, &u, m, t, &mut found);
+                    for (&u, found) in u.iter().zip(found) {
+                        let expected = family.event_share(u_horizon, u, m, t);
+                        assert!((found - expected).abs() < 1e-10, "{family} {m} {t} {u}: {found} {expected}");
+                    }
+                }
+            }
         }
     }
 

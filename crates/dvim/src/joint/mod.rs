@@ -358,24 +358,42 @@ impl JointModel {
             .collect()
     }
 
+    /// Under one arm (control zero, treated one), for every row; the same bits as [`JointModel::predict`].
+    ///
+    /// # Panics
+    /// If the rows are not complete.
+    pub fn predict_arm<'a>(&self, arm: usize, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
+        let room = || Vec::with_capacity(self.columns.len());
+        rows.with_min_len(256)
+            .map_init(room, |row, x| {
+                assert_eq!(x.len(), self.n_covariates, "complete rows");
+                row.clear();
+                row.extend(self.columns.iter().map(|column| column.value(x)));
+                self.predict_row(row, arm)
+            })
+            .collect()
+    }
+
     fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> [Prediction; 2] {
         row.clear();
         row.extend(self.columns.iter().map(|column| column.value(x)));
+        [0, 1].map(|z| self.predict_row(row, z))
+    }
+
+    /// From the columns of the design.
+    fn predict_row(&self, row: &[f64], z: usize) -> Prediction {
         let Widths { all, cure, time } = self.layout.widths;
-        let u_horizon = libm::log(self.horizon);
-        [0, 1].map(|z| {
-            let theta = &self.theta[z];
-            let cure_logit = dot(&row[..cure], &theta[..cure]);
-            let location = dot(&row[all - time..], &theta[cure..cure + time]);
-            let log_sigma = theta[cure + time];
-            Prediction {
-                cure_logit,
-                cure_probability: expit(cure_logit),
-                mean_event_time: self.family.mean(u_horizon, location, log_sigma),
-                location,
-                log_sigma,
-            }
-        })
+        let theta = &self.theta[z];
+        let cure_logit = dot(&row[..cure], &theta[..cure]);
+        let location = dot(&row[all - time..], &theta[cure..cure + time]);
+        let log_sigma = theta[cure + time];
+        Prediction {
+            cure_logit,
+            cure_probability: expit(cure_logit),
+            mean_event_time: self.family.mean(libm::log(self.horizon), location, log_sigma),
+            location,
+            log_sigma,
+        }
     }
 
     /// Intercept and slope of every covariate in one part and arm (control zero, treated one), the terms apart; a covariate
@@ -418,6 +436,12 @@ impl JointModel {
         }
         let u_horizon = libm::log(self.horizon);
         self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
+    }
+
+    /// [`JointModel::event_share`] at many times, given by their logarithms and up to the horizon; good for sums.
+    pub fn event_shares(&self, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
+        let Prediction { location, log_sigma, .. } = *prediction;
+        self.family.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
     }
 
     fn log_time(&self, time: f64) -> f64 {
