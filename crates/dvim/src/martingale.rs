@@ -14,7 +14,7 @@
 use crate::joint::{JointModel, Prediction};
 use crate::survival::SurvivalCurve;
 
-/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 32 the residual of a mean is right to a hundredth (a test).
+/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 32 the residual of a mean is right to a fiftieth (a test).
 const CELLS: usize = 32;
 
 /// The residuals of one unit in its own arm.

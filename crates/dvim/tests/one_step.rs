@@ -53,9 +53,9 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
                 assert!((found.cure - cure).abs() < 1e-9, "{family} {i}: {found:?} {cure}");
                 let m = prediction.mean_event_time;
                 let time = if event[i] { (time[i] - m) / (1.0 - s) } else { 0.0 };
-                // The grid is good to a hundredth.
+                // The grid is good to a fiftieth.
                 let off = (found.time - time).abs();
-                assert!(off < 0.01 * (m + time.abs()), "{family} {i}: {found:?} {time}, mean {m}");
+                assert!(off < 0.02 * (m + time.abs()), "{family} {i}: {found:?} {time}, mean {m}");
             }
         }
     }
