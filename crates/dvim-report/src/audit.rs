@@ -286,8 +286,8 @@ pub struct TestedRecord {
     pub estimate: f64,
     /// Its standard error.
     pub se: f64,
-    /// Two-sided p of zero.
-    pub p: f64,
+    /// Two-sided p of zero; `null` where it would not have its size.
+    pub p: Option<f64>,
 }
 
 impl From<Tested> for TestedRecord {
@@ -324,6 +324,23 @@ pub struct VariesRecord {
     pub autoc: TestedRecord,
     /// The ranking curve: share, benefit above the mean.
     pub ranking: Vec<(f64, f64)>,
+    /// Regression of the scores on the covariates; `null` under the paper's estimator.
+    #[serde(default)]
+    pub projection: Option<ProjectionRecord>,
+    /// The p of the test of heterogeneity: that of `autoc`, or of `projection`.
+    #[serde(default)]
+    pub p: Option<f64>,
+}
+
+/// A test of all coefficients of a regression together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProjectionRecord {
+    /// The F statistic.
+    pub statistic: f64,
+    /// Its degrees of freedom.
+    pub df: [usize; 2],
+    /// Its p.
+    pub p: f64,
 }
 
 impl VariesRecord {
@@ -344,6 +361,12 @@ impl VariesRecord {
                 .collect(),
             autoc: v.autoc.into(),
             ranking: v.ranking.clone(),
+            projection: v.projection.map(|t| ProjectionRecord {
+                statistic: t.statistic,
+                df: [t.covariates, t.free],
+                p: t.p,
+            }),
+            p: v.p(),
         }
     }
 }
@@ -610,19 +633,18 @@ fn balance_words(b: &BalanceRecord) -> String {
 
 fn heterogeneity_words(of: &[VariesRecord]) -> String {
     let mut out = String::new();
-    out.push_str("\nDo effects differ between patients? (predicted by models that saw none of these outcomes)\n");
-    let mut grid = Grid::new(1, &["", "slope", "p", "top fifth", "bottom fifth", "AUTOC", "p"]);
+    out.push_str("\nDo effects differ between patients? (predicted by models that did not see their outcomes)\n");
+    let mut grid = Grid::new(1, &["", "slope", "top fifth", "bottom fifth", "AUTOC", "p of none"]);
     for v in of {
         let scale = if v.estimand == "cure_effect" { 100.0 } else { 1.0 };
         let ends = [v.fifths.last(), v.fifths.first()].map(|f| f.map_or(String::new(), |f| signed(scale * f.estimate)));
         grid.row([
             v.estimand.replace('_', " "),
             format!("{:.2} ± {:.2}", v.slope.estimate, v.slope.se),
-            short(v.slope.p),
             ends[0].clone(),
             ends[1].clone(),
-            signed(scale * v.autoc.estimate),
-            short(v.autoc.p),
+            format!("{} ± {}", signed(scale * v.autoc.estimate), short(scale * v.autoc.se)),
+            v.p.map_or(String::new(), short),
         ]);
     }
     out.push_str(&grid.render());

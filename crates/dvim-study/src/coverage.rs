@@ -26,7 +26,7 @@ const AVERAGES: [&str; 4] = ["cure_effect", "time_effect", "cure_effect_correcte
 /// Populations of the averages.
 const POPULATIONS: [&str; 2] = ["all", "treated"];
 /// Tests of heterogeneity.
-const TESTS: [&str; 4] = ["cure slope", "cure AUTOC", "time slope", "time AUTOC"];
+const TESTS: [&str; 2] = ["cure varies", "time varies"];
 const CONFIDENCE: f64 = 0.95;
 /// Units and seed of the draw that the truth is taken from.
 const POPULATION: (usize, u64) = (400_000, 987_654_321);
@@ -95,10 +95,10 @@ fn look(name: &str, world: &Simulated, found: &Analysis, out: &mut Intervals) ->
         });
     }
     let h = Heterogeneity::of(&world.cohort, found);
-    let both = [&h.cure, &h.time].map(|v| v.as_ref().map(|v| [v.slope.p, v.autoc.p]));
-    for (test, p) in TESTS.into_iter().zip(both.into_iter().flat_map(|v| v.map_or([None; 2], |p| p.map(Some)))) {
+    for (test, varies) in TESTS.into_iter().zip([h.cure, h.time]) {
         // Nothing to say is no rejection.
-        out.tests.push(Tested { estimator: name.into(), test: test.into(), p: p.unwrap_or(1.0) });
+        let p = varies.and_then(|v| v.p()).unwrap_or(1.0);
+        out.tests.push(Tested { estimator: name.into(), test: test.into(), p });
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ pub struct Row {
     /// Units' own intervals.
     pub units: [Option<Coverage>; 2],
     /// Per cent of data sets in which each test rejects at 5 %.
-    pub rejected: [f64; 4],
+    pub rejected: [f64; 2],
 }
 
 /// The rows that there are records for.
@@ -188,7 +188,7 @@ fn coverage(found: impl Iterator<Item = (f64, f64)>) -> Option<Coverage> {
 }
 
 /// The columns of `coverage.csv`.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 18] = [
     "scenario",
     "n",
     "estimator",
@@ -205,10 +205,8 @@ pub const COLUMNS: [&str; 20] = [
     "unit_cure_width",
     "unit_time_coverage",
     "unit_time_width",
-    "cure_slope_rejected",
-    "cure_autoc_rejected",
-    "time_slope_rejected",
-    "time_autoc_rejected",
+    "cure_varies_rejected",
+    "time_varies_rejected",
 ];
 
 /// As CSV.
@@ -241,8 +239,8 @@ pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
         "treated time",
         "unit cure",
         "unit time",
-        "cure varies: slope, AUTOC",
-        "time varies: slope, AUTOC",
+        "cure varies",
+        "time varies",
     ];
     let words = |c: Option<Coverage>, scale: f64| {
         c.map_or(String::new(), |c| {
@@ -255,8 +253,7 @@ pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
         for pair in [r.all, r.treated, r.units] {
             row.extend([words(pair[0], 100.0), words(pair[1], 1.0)]);
         }
-        row.push(format!("{:.1}, {:.1}", r.rejected[0], r.rejected[1]));
-        row.push(format!("{:.1}, {:.1}", r.rejected[2], r.rejected[3]));
+        row.extend(r.rejected.map(|p| format!("{p:.1}")));
         row
     };
     let mut rows: Vec<Vec<String>> = found.iter().map(|r| line(r.scenario.label(), r)).collect();
@@ -279,7 +276,7 @@ pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
                 all: [0, 1].map(|e| mean(&|r| r.all[e])),
                 treated: [0, 1].map(|e| mean(&|r| r.treated[e])),
                 units: [0, 1].map(|e| mean(&|r| r.units[e])),
-                rejected: [0, 1, 2, 3].map(|t| of.iter().map(|r| r.rejected[t]).sum::<f64>() / of.len() as f64),
+                rejected: [0, 1].map(|t| of.iter().map(|r| r.rejected[t]).sum::<f64>() / of.len() as f64),
             };
             rows.push(line(label, &row));
         }

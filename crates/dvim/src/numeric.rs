@@ -85,6 +85,15 @@ pub(crate) fn normal_cdf(x: f64) -> f64 {
     if x < 0.0 { exp_half_square(x) * scaled_upper_tail(-x) } else { 1.0 - exp_half_square(x) * scaled_upper_tail(x) }
 }
 
+/// P(F > x) for Fisher's F with a and b degrees of freedom, to 1e-7: the regularised incomplete beta function of `b/(b + a x)` at (b/2, a/2).
+pub(crate) fn f_upper_tail(x: f64, a: usize, b: usize) -> f64 {
+    let (a, b) = (a as f64, b as f64);
+    if x.is_nan() {
+        return 1.0;
+    }
+    puruspe::betai(0.5 * b, 0.5 * a, b / (b + a * x.max(0.0))).clamp(0.0, 1.0)
+}
+
 /// `log Φ(x)`: `log1p(-Φ(-x))` above zero; below it `-x²/2 + log(exp(x²/2) Φ(x))`.
 pub(crate) fn log_normal_cdf(x: f64) -> f64 {
     if x > 0.0 {
@@ -337,6 +346,17 @@ mod tests {
         // Subnormal numbers have fewer digits to agree in.
         let slack = tolerance * expected.abs() + 4.0 * f64::from_bits(1);
         assert!((found - expected).abs() <= slack, "{what}: found {found:e}, expected {expected:e}");
+    }
+
+    /// Tables: the 95 % point of F(3, 10) is 3.7083; F(1, 1) is a squared Cauchy; F(2, b) has a closed form.
+    #[test]
+    fn tail_of_f() {
+        assert!((f_upper_tail(3.708_264_8, 3, 10) - 0.05).abs() < 1e-7);
+        // P(|t₁| > 1) = ½.
+        assert!((f_upper_tail(1.0, 1, 1) - 0.5).abs() < 1e-7);
+        // F(2, b): (1 + 2x/b)^(−b/2).
+        assert!((f_upper_tail(2.5, 2, 40) - (1.0 + 5.0 / 40.0_f64).powi(-20)).abs() < 1e-7);
+        assert_eq!((f_upper_tail(0.0, 4, 9), f_upper_tail(f64::NAN, 4, 9)), (1.0, 1.0));
     }
 
     #[test]

@@ -132,38 +132,3 @@ fn coverage_table() {
         }
     }
 }
-
-/// Size where there is no cure effect at all (time-only), power where there is.
-#[test]
-#[ignore = "makes a table: minutes"]
-fn heterogeneity_table() {
-    let n = number("DVIM_COVERAGE_N", 2000);
-    let reps = number("DVIM_COVERAGE_REPS", 200);
-    let k = number("DVIM_COVERAGE_K", 50);
-    for scenario in scenarios() {
-        let (mut done, mut rejected, mut slopes) = (0, [0; 4], [0.0; 2]);
-        for seed in 1..=reps as u64 {
-            let world = simulate(scenario, n, false, 10_000 + seed);
-            let options = Options { group_size: k, ..Options::default() };
-            let Ok(found) = analysis::run(&world.cohort, &options, &Unwatched) else { continue };
-            let h = dvim::audit::heterogeneity::Heterogeneity::of(&world.cohort, &found);
-            done += 1;
-            for (s, side) in [h.cure, h.time].into_iter().flatten().enumerate() {
-                slopes[s] += side.slope.estimate;
-                let p = [side.slope.p, side.autoc.p];
-                (0..2).for_each(|t| rejected[2 * s + t] += usize::from(p[t] < 0.05));
-            }
-        }
-        let share = |t: usize| 100.0 * rejected[t] as f64 / done as f64;
-        println!(
-            "{:<17} n = {n}, {done} cohorts: rejected at 5 %: cure slope {:.1} %, AUTOC {:.1} % (mean slope {:.2}); time slope {:.1} %, AUTOC {:.1} % (mean slope {:.2})",
-            scenario.name(),
-            share(0),
-            share(1),
-            slopes[0] / done as f64,
-            share(2),
-            share(3),
-            slopes[1] / done as f64
-        );
-    }
-}

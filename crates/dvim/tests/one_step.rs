@@ -109,7 +109,7 @@ fn averages_fit_together() {
     }
 }
 
-/// Strong heterogeneity is seen; where the effect is the same for all the slope is not significant in these cohorts.
+/// Strong heterogeneity is seen; where the effect is the same for all the test does not reject in this cohort.
 #[test]
 fn heterogeneity_is_seen_where_it_is() {
     let seen = |scenario: Scenario, seed: u64| {
@@ -119,11 +119,16 @@ fn heterogeneity_is_seen_where_it_is() {
     };
     let both = seen(Scenario::BothIndependent, 5);
     for varies in [both.cure.expect("cure"), both.time.expect("time")] {
-        assert!(varies.slope.p < 0.01 && varies.autoc.p < 0.01 && varies.slope.estimate > 0.4, "{varies:?}");
+        assert!(
+            varies.p().is_some_and(|p| p < 0.01)
+                && varies.autoc.estimate > 3.0 * varies.autoc.se
+                && varies.slope.estimate > 0.4,
+            "{varies:?}"
+        );
         let fifths: Vec<f64> = varies.fifths.iter().map(|f| f.estimate).collect();
         assert!(fifths[4] > fifths[0] && varies.fifths.iter().map(|f| f.n_units).sum::<usize>() == 1500, "{fifths:?}");
         assert!(varies.ranking[0].1 > 0.0 && varies.ranking[9].1.abs() < 1e-9);
     }
     let none = seen(Scenario::NoEffect, 5).cure.expect("something is estimated");
-    assert!(none.autoc.p > 0.001 && none.slope.p > 0.001, "{none:?}");
+    assert!(none.p().is_some_and(|p| p > 0.01) && none.slope.p.is_none(), "{none:?}");
 }
