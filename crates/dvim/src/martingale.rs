@@ -66,6 +66,11 @@ impl Censoring {
             area[k] = area[k + 1] + 0.5 * (beyond[k] + beyond[k + 1]) * (self.times[k + 1] - self.times[k]);
         }
         let (odds, m) = (s / (1.0 - s), p.mean_event_time);
+        // L(0) is the mean, which is known exactly.
+        if area[0] > 0.0 {
+            let exact = m / area[0];
+            area.iter_mut().for_each(|a| *a *= exact);
+        }
         let survival = |beyond: f64| s + (1.0 - s) * beyond;
         // Two integrands: 1 (times s at the end), and that of ρ_m.
         let (mut plain, mut mean) = (0.0, 0.0);
