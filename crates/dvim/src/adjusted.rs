@@ -642,22 +642,36 @@ fn units_of_fold(fold_of: &[u8], fold: usize) -> Vec<u32> {
     (0..fold_of.len() as u32).filter(|&i| fold_of[i as usize] as usize == fold).collect()
 }
 
-/// Visits the groups of all units in one arm under one estimand's metrics (0 cure, 1 time), fold after fold: the position of the unit, the
-/// members (positions in the pool, nearest first) and their squared distances.
+/// Units whose groups are held at a time: 65 MB of members at K = 250.
+const BLOCK: usize = 65_536;
+
+/// Visits the groups of all units in one arm under one estimand's metrics (0 cure, 1 time), in the order of the units: the position of the unit, the
+/// places in the order of time of its members, ascending, and the distance to the nearest of them.
 pub fn each_group(
     cohort: &Cohort,
     cross_fit: &CrossFit,
     pool: &Pool,
     part: usize,
     arm: Arm,
-    mut visit: impl FnMut(usize, &[u32], &[f64]),
+    mut visit: impl FnMut(usize, &[u32], f64),
 ) {
-    for (number, fold) in cross_fit.folds.iter().enumerate() {
-        let units = units_of_fold(&cross_fit.fold_of, number);
-        let (metric, k) = (&fold.metrics[part][arm.index()], fold.choices[part].group_size);
-        let groups =
-            map_groups(cohort, pool, metric, &units, k, |_, members, squared| (members.to_vec(), squared.to_vec()));
-        units.iter().zip(&groups).for_each(|(&i, (members, squared))| visit(i as usize, members, squared));
+    let all: Vec<u32> = (0..cohort.n_units() as u32).collect();
+    for block in all.chunks(BLOCK) {
+        let mut groups: Vec<Option<(Vec<u32>, f64)>> = vec![None; block.len()];
+        for (number, fold) in cross_fit.folds.iter().enumerate() {
+            let units: Vec<u32> =
+                block.iter().copied().filter(|&i| cross_fit.fold_of[i as usize] as usize == number).collect();
+            let (metric, k) = (&fold.metrics[part][arm.index()], fold.choices[part].group_size);
+            let found = map_groups(cohort, pool, metric, &units, k, |ranks, members, squared| {
+                pool.order(members, ranks);
+                (ranks.clone(), squared.first().map_or(f64::INFINITY, |d| d.sqrt()))
+            });
+            units.iter().zip(found).for_each(|(&i, group)| groups[(i - block[0]) as usize] = Some(group));
+        }
+        for (&i, group) in block.iter().zip(&groups) {
+            let (ranks, nearest) = group.as_ref().expect("every unit is in a fold");
+            visit(i as usize, ranks, *nearest);
+        }
     }
 }
 

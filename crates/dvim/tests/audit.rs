@@ -263,6 +263,20 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let needed = |a: &&dvim::audit::average::AverageEffect| a.estimand != "number_needed_to_treat";
     assert!(audit.averages.iter().filter(needed).all(|a| a.estimate.is_some() && a.se.is_some() && a.low < a.high));
     assert!(audit.confounding.is_some() && audit.heterogeneity.cure.is_some());
+    // Each unit is in the groups that were used, and not in its own.
+    let balance = audit.balance.as_ref().expect("balance");
+    let folds = found.fit.cross_fit.as_ref().expect("an adjusted run");
+    let size = |i: usize| folds.folds[folds.fold_of[i] as usize].choices[0].group_size;
+    for uses in balance.uses.iter().filter(|u| u.side == dvim::audit::passes::Side::Cure) {
+        let sum: usize = uses.counts.iter().map(|c| *c as usize).sum();
+        assert_eq!(sum, (0..600).map(size).sum::<usize>(), "every group is counted");
+    }
+    let last = audit.horizons.last().expect("horizons");
+    let matched = found.effects.iter().map(|e| e.cure_matched()).sum::<f64>() / 600.0;
+    assert!((last.cure.expect("a value")[0] - matched).abs() < 1e-9, "at H the curve is that of the groups");
+    let censoring = audit.censoring.expect("bounds");
+    assert!(censoring.least <= censoring.estimated && censoring.estimated <= censoring.most);
+    assert!((censoring.estimated - matched).abs() < 1e-9 && audit.always_uncured.is_some());
     assert!(found.effects.iter().all(|e| e.cure_interval(0.95).se.is_some_and(|se| se > 0.0)));
     let corrected: Vec<_> = found.effects.iter().filter_map(|e| e.corrected).collect();
     let again =

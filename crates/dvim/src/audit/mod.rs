@@ -54,8 +54,8 @@ pub struct Audit {
     pub heterogeneity: Heterogeneity,
 }
 
-/// Why an audit of the adjusted estimator is short.
-pub const NOT_YET_ADJUSTED: &str = "balance, effects over the horizon, informative censoring and the always-uncured are not there yet for the adjusted estimator";
+/// What an audit of the adjusted estimator takes from groups, and why it compares no group sizes.
+pub const GROUPS_ALONE: &str = "balance, effects over the horizon, informative censoring and the always-uncured are those of the match groups alone, before the correction; group sizes are not compared, since each split chose its own (their losses are in summary.json)";
 /// Why a run that did not ask for an audit has averages without standard errors.
 pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standard errors and intervals of averages, nor balance, heterogeneity and sensitivity";
 /// Why an audit of a constrained run compares no group sizes.
@@ -90,15 +90,26 @@ impl Audit {
         Ok(Audit { asked: false, averages, ..Audit::without_groups(cohort, &populations, NOT_ASKED) })
     }
 
-    /// Of the adjusted estimator: averages and heterogeneity by influence functions ([`one_step`]).
+    /// Of the adjusted estimator: averages and heterogeneity by influence functions ([`one_step`]); what is read off curves, from its groups alone.
     fn of_adjusted(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Audit {
         let scores = Scores::of(cohort, analysis);
         let averages = scores.as_ref().map(|s| s.averages(populations)).unwrap_or_default();
+        let walk = Walk::of_groups_alone(cohort, analysis);
+        let grid = sensitivity::horizon_grid(cohort);
+        let seen = walk.gather(|arm, side| OfGroups {
+            counts: balance::Counts::new(&walk, arm),
+            horizons: sensitivity::Horizons::new(&walk, &grid, arm, side),
+            jumps: sensitivity::Jumps::new(&walk, arm, side),
+        });
         Audit {
+            balance: Some(Balance::from_counts(&walk, part(&seen, |s| &s.counts))),
+            horizons: sensitivity::from_horizons(&walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
+            censoring: sensitivity::censoring(analysis),
+            always_uncured: sensitivity::from_jumps(&walk, part(&seen, |s| &s.jumps)),
             heterogeneity: scores.map(|s| s.heterogeneity()).unwrap_or_default(),
             averages,
-            ..Audit::without_groups(cohort, populations, NOT_YET_ADJUSTED)
+            ..Audit::without_groups(cohort, populations, GROUPS_ALONE)
         }
     }
 
@@ -148,6 +159,21 @@ impl Audit {
             heterogeneity: Heterogeneity::from_sums(walk, &asked, part(&seen, |s| &s.varies)),
             averages,
         }
+    }
+}
+
+/// What is summed over the groups of an adjusted run.
+struct OfGroups<'a> {
+    counts: balance::Counts,
+    horizons: sensitivity::Horizons<'a>,
+    jumps: sensitivity::Jumps,
+}
+
+impl Gather for OfGroups<'_> {
+    fn add(&mut self, group: &Group<'_>) {
+        self.counts.add(group);
+        self.horizons.add(group);
+        self.jumps.add(group);
     }
 }
 

@@ -1,5 +1,6 @@
 //! One walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
+use crate::adjusted;
 use crate::analysis::{Analysis, Fit, Searched, rows_of};
 use crate::cohort::{Arm, Cohort};
 use crate::constraint::Rules;
@@ -60,7 +61,7 @@ pub trait Gather: Send {
     fn add(&mut self, group: &Group<'_>);
 }
 
-/// The groups of all estimated units of a run of the paper's estimator, ready to be walked through.
+/// The groups of all estimated units of a run, ready to be walked through.
 pub struct Walk<'a> {
     /// The cohort.
     pub cohort: &'a Cohort,
@@ -73,8 +74,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Prepares the pools of a run; `None` for the adjusted estimator, whose groups differ from fold to fold and whose
-    /// estimates are not those of its groups.
+    /// Prepares the pools of a run; `None` for the adjusted estimator, whose estimates are not those of its groups.
     pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Walk<'a>> {
         let fit = &analysis.fit;
         fit.cross_fit.is_none().then(|| Walk {
@@ -83,6 +83,11 @@ impl<'a> Walk<'a> {
             pools: fit.pools(cohort),
             rules: fit.rules(cohort).expect("the run was made under them"),
         })
+    }
+
+    /// Prepares the pools of a run of the adjusted estimator: what is gathered is of its groups alone, before the correction.
+    pub fn of_groups_alone(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
+        Walk { cohort, analysis, pools: analysis.fit.pools(cohort), rules: None }
     }
 
     /// Whether the run constrained its groups.
@@ -114,9 +119,13 @@ impl<'a> Walk<'a> {
                 Side::Cure => (&estimate.cure.curve, Functional::Survival),
                 Side::Time => (&estimate.time.curve, Functional::MeanEventTime),
             };
-            Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, unbiased(curve, side, k));
+            Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, unbiased(curve, side, ranks.len()));
             into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
         };
+        if let Some(cross_fit) = &fit.cross_fit {
+            adjusted::each_group(self.cohort, cross_fit, pool, side as usize, arm, show);
+            return;
+        }
         let mut show_all = |first: usize, groups: &Groups| {
             for (q, nearest) in groups.nearest.iter().enumerate() {
                 show(first + q, &groups.ranks[q * k..(q + 1) * k], *nearest);

@@ -230,15 +230,20 @@ pub struct Censoring {
 /// From worst case to best case, group by group: with K members, r at risk at H and d events, Ŝ(H) lies between r/K and 1 − d/K.
 pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
     let n = analysis.effects.len() as f64;
-    let k = analysis.fit.options.group_size as f64;
+    let fit = &analysis.fit;
     if analysis.effects.is_empty() {
         return None;
     }
-    let mean =
-        |z: Arm, f: &dyn Fn(&Summary) -> f64| analysis.effects.iter().map(|e| f(&e.arm(z).cure.curve)).sum::<f64>() / n;
-    let worst = |z: Arm| mean(z, &|s| s.n_at_risk as f64 / k);
-    let best = |z: Arm| mean(z, &|s| 1.0 - s.n_events as f64 / k);
-    let found = |z: Arm| mean(z, &|s| s.survival);
+    let size = |q: usize| match &fit.cross_fit {
+        Some(c) => c.folds[c.fold_of[analysis.units[q] as usize] as usize].choices[0].group_size as f64,
+        None => fit.options.group_size as f64,
+    };
+    let mean = |z: Arm, f: &dyn Fn(&Summary, f64) -> f64| {
+        analysis.effects.iter().enumerate().map(|(q, e)| f(&e.arm(z).cure.curve, size(q))).sum::<f64>() / n
+    };
+    let worst = |z: Arm| mean(z, &|s, k| s.n_at_risk as f64 / k);
+    let best = |z: Arm| mean(z, &|s, k| 1.0 - s.n_events as f64 / k);
+    let found = |z: Arm| mean(z, &|s, _| s.survival);
     let (c, t) = (Arm::Control, Arm::Treated);
     Some(Censoring {
         least: worst(t) - best(c),
