@@ -69,19 +69,25 @@ function outcomeWords(outcome, time) {
   return { event: 'event at ', censored: 'censored at ', 'event-free': 'event-free at ' }[outcome] + short(time);
 }
 
-/** The interval as a small picture; `of` gives the scale in common. */
-function intervalPicture(value, low, high, format, words) {
+/** What an interval says of its effect. */
+function intervalWords(low, high) {
+  if (low === null || low === undefined) return '';
+  const level = ` The interval of ${short(100 * run.confidence)}\u00a0%`;
+  return low <= 0 && high >= 0 ? `${level} includes zero.` : `${level} does not include zero.`;
+}
+
+/** An interval as a small picture, with zero in it. */
+function intervalPicture(value, low, high) {
   if (value === null || value === undefined) return null;
   const has = low !== null && low !== undefined;
   const [a, b] = [Math.min(0, value, has ? low : value), Math.max(0, value, has ? high : value)];
-  const pad = 0.08 * (b - a || 1);
-  const x = (v) => 30 + (540 * (v - a + pad)) / (b - a + 2 * pad || 1);
-  const label = (v, y, anchor = 'middle') => h('text', { x: x(v), y, 'text-anchor': anchor }, v === 0 ? '0' : format(v));
-  return h('svg', { class: 'interval', viewBox: '0 0 600 46', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    h('line', { class: 'axis', x1: 30, x2: 570, y1: 22, y2: 22 }),
-    h('line', { class: 'zero', x1: x(0), x2: x(0), y1: 8, y2: 36 }),
-    has && h('line', { class: 'ci', x1: x(low), x2: x(high), y1: 22, y2: 22 }),
-    h('circle', { cx: x(value), cy: 22, r: 6 }));
+  const x = (v) => `${5 + (90 * (v - a)) / (b - a || 1)}%`;
+  return h('svg', { class: 'interval', 'aria-hidden': 'true' },
+    h('line', { class: 'axis', x1: '2%', x2: '98%', y1: 14, y2: 14 }),
+    h('line', { class: 'zero', x1: x(0), x2: x(0), y1: 2, y2: 26 }),
+    h('text', { x: x(0), y: 40, 'text-anchor': 'middle' }, '0'),
+    has && h('line', { class: 'ci', x1: x(low), x2: x(high), y1: 14, y2: 14 }),
+    h('circle', { cx: x(value), cy: 14, r: 6 }));
 }
 
 // ---------------------------------------------------------------- asking the server
@@ -166,14 +172,13 @@ const average = (estimand, population = 'all') => run.averages.find((a) => a.est
 function averageCard(name, className, estimand, format, unit, more, fewer) {
   const a = average(estimand);
   const arms = [['treated', run.labels.treated], ['control', run.labels.control]];
-  const level = short(100 * run.confidence);
   return h('section', { class: `card ${className}` },
     h('h2', {}, name),
     h('p', { class: 'effect' }, shown(estimand, a?.estimate, format, 'value'), h('span', { class: 'unit' }, unit),
       a?.low !== null && a?.low !== undefined ? h('span', {}, ends(estimand, a.low, a.high, format)) : h('span', { class: 'muted' }, '(no interval)')),
-    intervalPicture(a?.estimate, a?.low, a?.high, format),
+    intervalPicture(a?.estimate, a?.low, a?.high),
     h('p', { class: 'small muted' }, a?.estimate === null || a?.estimate === undefined ? 'No patient’s effect is defined.' : a.estimate >= 0 ? more : fewer,
-      a?.low !== null && a?.low !== undefined ? ` Interval of ${level} %.` : ''),
+      intervalWords(a?.low, a?.high)),
     h('table', { class: 'plain' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Average over'), h('th', { scope: 'col', class: 'num' }, 'Effect'))),
       h('tbody', {}, arms.map(([population, label]) => {
         const b = average(estimand, population);
@@ -189,10 +194,10 @@ async function overview() {
   const most = { cure_weight: largest('cure_weight'), time_weight: largest('time_weight') };
   const ranked = [...run.covariates].sort((a, b) => b.cure_weight / most.cure_weight + b.time_weight / most.time_weight - a.cure_weight / most.cure_weight - a.time_weight / most.time_weight);
   const verdicts = run.follow_up.filter(([population]) => population !== 'all');
-  const bar = (value, of, className) => h('td', {}, h('span', { class: `weightbar ${className}`, style: { width: `${(70 * value) / of}%` } }), ' ', h('span', { class: 'small muted' }, value.toFixed(3)));
+  const bar = (value, of, className) => h('td', {}, h('span', { class: `weightbar ${className}`, style: { width: `${((5 * value) / of).toFixed(3)}rem` } }), ' ', h('span', { class: 'small muted' }, value.toFixed(3)));
   put(main,
     h('h1', {}, `Run of ${run.file}`),
-    run.synthetic && h('p', { class: 'flags' }, 'These patients are synthetic: drawn by a program, not seen by a doctor.'),
+    run.synthetic && h('p', { class: 'flags' }, run.synthetic),
     h('p', { class: 'lead' }, run.sentence),
     h('p', { class: 'muted' }, `${grouped(run.n_units)} patients; horizon ${short(run.horizon)}${run.time_unit ? ' ' + run.time_unit : ''}. ${run.how}`),
     h('div', { class: 'two' },
@@ -219,7 +224,8 @@ async function overview() {
 
 // ---------------------------------------------------------------- patients: table and plane
 
-const PAGE = 50;
+// Where the plane lies below the table, a shorter table leaves it in reach.
+const PAGE = matchMedia('(min-width: 68rem)').matches ? 50 : 20;
 
 async function patients(_, search) {
   title('Patients');
@@ -642,12 +648,11 @@ function effectCard(answer, isTime) {
   const plain = isTime ? fixed : percent;
   const groups = isTime ? answer.time_groups : answer.cure;
   const correction = answer.correction;
-  const level = short(100 * run.confidence);
   const unserved = answer.unserved !== null;
   return h('section', { class: `card ${isTime ? 'timing' : 'cure'}`, id: isTime ? 'time-card' : 'cure-card', 'aria-label': isTime ? 'Time effect' : 'Cure effect' },
     h('h2', {}, isTime ? 'Time effect' : 'Cure effect'),
     h('p', { class: 'effect' }, shown(name, e[name], format, 'value'), h('span', { class: 'unit' }, isTime ? run.time_words : 'percentage points'), ends(name, e[`${name}_low`], e[`${name}_high`], format)),
-    h('p', { class: 'small muted' }, effectWords(e[name], isTime, answer, unserved), e[`${name}_low`] !== null && e[`${name}_low`] !== undefined ? ` Interval of ${level} %.` : ''),
+    h('p', { class: 'small muted' }, effectWords(e[name], isTime, answer, unserved), intervalWords(e[`${name}_low`], e[`${name}_high`])),
     correction && h('p', { class: 'small', id: `${name}-correction` }, 'The groups alone give ', shown(`${name}_matched`, isTime ? correction.time_matched : correction.cure_matched, format), '; the correction moved it to ', shown(`${name}_corrected`, isTime ? correction.time_corrected : correction.cure_corrected, format), '.'),
     h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Values of both arms' }, h('table', {},
       h('thead', {}, h('tr', {}, ['Arm', isTime ? 'Mean event time' : 'Event-free at H, %', 'Members', 'Events', 'At risk at H', 'Farthest'].map((n, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, n)))),
@@ -684,7 +689,7 @@ function memberTable(answer, state, choose) {
     choose(GROUPS[(i + step + GROUPS.length) % GROUPS.length][0]);
     tabs.dataset.moved = '1';
     memberTable.focus = true;
-  } }, GROUPS.map(([name, what, z]) => h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', 'aria-selected': String(name === state.group), tabindex: name === state.group ? '0' : '-1', click: () => { memberTable.focus = true; choose(name); } }, `Matched for ${what.toLowerCase()}: ${run.labels[z].toLowerCase() === z ? z : run.labels[z]}`)));
+  } }, GROUPS.map(([name, what, z]) => h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', 'aria-selected': String(name === state.group), tabindex: name === state.group ? '0' : '-1', click: () => { memberTable.focus = true; choose(name); } }, h('span', { class: 'long' }, 'Matched for '), `${what.toLowerCase()}: ${run.labels[z].toLowerCase() === z ? z : run.labels[z]}`)));
   if (memberTable.focus) requestAnimationFrame(() => $('[role=tab][aria-selected=true]')?.focus());
   memberTable.focus = false;
   const body = h('tbody', { keydown: walkRows },
@@ -698,8 +703,9 @@ function memberTable(answer, state, choose) {
     h('h2', {}, 'The patients behind the numbers'), tabs,
     h('div', { role: 'tabpanel', id: 'panel', 'aria-labelledby': `tab-${state.group}` },
       h('p', {}, `The ${grouped(members.length)} most similar ${label.toLowerCase() === arm ? arm : label} patients under the metric for ${matched_for}, nearest first. The shade and the share say how much of the squared distance is due to each covariate.`),
+      top.length > 0 && h('p', { class: 'small muted' }, 'What separates them from the patient, on average:'),
       top.length > 0 && h('div', { class: 'bars', role: 'img', 'aria-label': `Mean share in the distance: ${top.map((j) => `${run.covariates[j].label} ${Math.round(100 * mean[j])} %`).join(', ')}` },
-        top.map((j) => [h('span', {}, run.covariates[j].label), h('span', { class: 'b', style: { width: `${100 * mean[j]}%` } }), h('span', { class: 'muted' }, `${Math.round(100 * mean[j])} % of the distance`)])),
+        top.map((j) => [h('span', {}, run.covariates[j].label), h('span', { class: 'b', style: { width: `${100 * mean[j]}%` } }), h('span', { class: 'muted' }, `${Math.round(100 * mean[j])}\u00a0%`)])),
       members.length === 0 ? h('p', { class: 'flags' }, 'Nobody of this arm satisfies the constraints.') :
       h('div', { class: 'scroll members', tabindex: '0', role: 'region', 'aria-label': `Group matched for ${matched_for}, ${label}` }, h('table', { id: 'members' },
         h('caption', { class: 'hidden' }, `Members of the group matched for ${matched_for}, ${label}`),

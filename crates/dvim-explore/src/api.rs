@@ -7,6 +7,7 @@ use crate::patient::{self, Question, Who};
 use dvim::cohort::{Arm, Cohort};
 use dvim::schema::{Kind, encode_new};
 use dvim::table::{Column, Table, TextValues, Values};
+use dvim_report::comparison::SYNTHETIC_NOTE;
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
 use dvim_report::report::{Page, run_page};
@@ -196,7 +197,8 @@ struct RunAnswer {
     version: &'static str,
     file: String,
     estimator: String,
-    synthetic: bool,
+    /// What to know of patients who do not exist.
+    synthetic: Option<&'static str>,
     n_units: usize,
     n_estimated: usize,
     n_unserved: usize,
@@ -232,7 +234,7 @@ impl RunAnswer {
             version: VERSION,
             file: summary.input.file.clone(),
             estimator: fit.options.estimator.name().into(),
-            synthetic: dvim::simulate::is_synthetic(cohort),
+            synthetic: dvim::simulate::is_synthetic(cohort).then_some(SYNTHETIC_NOTE),
             n_units: cohort.n_units(),
             n_estimated,
             n_unserved,
