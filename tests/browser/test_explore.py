@@ -18,8 +18,10 @@ def read(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-class Explore(BrowserCase):
-    estimator = []
+class Served(BrowserCase):
+    """A run and its server, without tests of its own."""
+
+    options = []
 
     @classmethod
     def setUpClass(cls):
@@ -28,7 +30,7 @@ class Explore(BrowserCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
         dvim("simulate", "--scenario", "both-overlap", "--n", 1200, "--seed", 6, "-o", cls.folder / "cohort.csv")
-        dvim("fit", cls.folder / "cohort.csv", *COLUMNS, "-k", 30, *cls.estimator, "-o", cls.folder / "run")
+        dvim("fit", cls.folder / "cohort.csv", *COLUMNS, "-k", 30, *cls.options, "-o", cls.folder / "run")
         cls.effects = {row["id"]: row for row in read((cls.folder / "run" / "effects.csv").read_text())}
         cls.server = subprocess.Popen(
             [DVIM, "explore", cls.folder / "run", "--no-open"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -83,6 +85,8 @@ class Explore(BrowserCase):
         page.wait_for_selector("#cure-card")
         page.wait_for_selector("main [aria-busy]", state="detached")
 
+
+class Explore(Served):
     def test_overview(self):
         page = self.at()
         self.assertNotIn("token", page.url)
@@ -257,10 +261,10 @@ class Explore(BrowserCase):
         self.assert_quiet()
 
 
-class ExploreAdjusted(Explore):
-    """A run of the adjusted estimator: the same pages, less the prediction of new patients."""
+class ExploreAdjusted(Served):
+    """A run of the adjusted estimator: new patients are refused, and the correction is shown."""
 
-    estimator = ["--estimator", "adjusted", "--splits", "3"]
+    options = ["--estimator", "adjusted", "--splits", "3"]
 
     def test_new_patient(self):
         page = self.at("#/new")
@@ -271,6 +275,7 @@ class ExploreAdjusted(Explore):
         row = list(self.effects.values())[2]
         page = self.at(f"#/patient/{row['id']}")
         self.settle(page)
+        self.assert_shows(page, row)
         self.assertEqual(self.number(page, "cure_effect_matched")[0], float(row["cure_effect_matched"]))
         self.assertEqual(self.number(page, "cure_effect_corrected")[0], float(row["cure_effect"]))
         self.assert_quiet()
