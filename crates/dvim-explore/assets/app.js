@@ -284,7 +284,7 @@ async function patients(_, search) {
       put(body, found.rows.map(tableRow));
       const pages = Math.max(1, Math.ceil(found.n / PAGE));
       const from = found.rows.length ? (state.page - 1) * PAGE + 1 : 0;
-      count.textContent = `${grouped(found.n)} ${found.n === 1 ? 'patient' : 'patients'}` + (state.q ? ` of ${grouped(run.n_units)} match` : '');
+      count.textContent = `${grouped(found.n)} ${found.n === 1 ? 'patient' : 'patients'}` + (state.q ? (found.n === 1 ? ' matches' : ' match') : '');
       where.textContent = found.rows.length ? `${grouped(from)} to ${grouped(from + found.rows.length - 1)} of ${grouped(found.n)}` : 'Nobody matches.';
       [before.disabled, after.disabled] = [state.page <= 1, state.page >= pages];
       map.set(points);
@@ -545,7 +545,8 @@ async function patient([id], search) {
     },
   });
   const first = await found.ready;
-  const who = `${first.treatment === '0' || first.treatment === '1' ? (first.arm === 'treated' ? 'Treated' : 'Control') : first.treatment} (${first.arm} arm), ${outcomeWords(first.outcome, first.time)}.`;
+  const label = run.labels[first.arm];
+  const who = `${label.toLowerCase() === first.arm ? `${label} arm` : `${label} (${first.arm} arm)`}, ${outcomeWords(first.outcome, first.time)}${run.time_unit ? ' ' + run.time_unit : ''}.`;
   put(main,
     h('div', { class: 'who' },
       h('div', {}, h('h1', { id: 'who' }, `Patient ${first.id}`), h('p', {}, h('span', { class: `dot ${first.arm}` }), who)),
@@ -742,9 +743,9 @@ async function newPatient([from, id]) {
       input = h('input', { ...common, type: 'text', inputmode: 'decimal', autocomplete: 'off', value, input: () => check() });
       const check = () => {
         const v = Number(input.value.replace(',', '.'));
-        const far = input.value.trim() !== '' && Number.isFinite(v) && (v < c.range[0] || v > c.range[2]);
+        const far = input.value.trim() !== '' && Number.isFinite(v) && (c.binary ? v !== 0 && v !== 1 : v < c.range[0] || v > c.range[2]);
         hint.classList.toggle('far', far);
-        hint.textContent = (far ? 'Nobody in the cohort: ' : '') + `${short(c.range[0])} to ${short(c.range[2])}, middle ${short(c.range[1])}` + (optional ? '; may be empty' : '');
+        hint.textContent = (far ? 'Nobody in the cohort: ' : '') + (c.binary ? '0 or 1' : `${short(c.range[0])} to ${short(c.range[2])}, middle ${short(c.range[1])}`) + (optional ? '; may be empty' : '');
       };
       check();
     } else {

@@ -188,6 +188,8 @@ struct CovariateAnswer {
     label: String,
     /// Smallest, middle and largest value of a number in the cohort.
     range: Option<[f64; 3]>,
+    /// Whether it is a number that is 0 or 1 for everybody.
+    binary: bool,
     cure_weight: f64,
     time_weight: f64,
 }
@@ -267,6 +269,7 @@ impl RunAnswer {
                 .map(|c| CovariateAnswer {
                     record: c.into(),
                     label: c.label(),
+                    binary: c.kind == Kind::Number && is_binary(cohort, c.first),
                     range: (c.kind == Kind::Number).then(|| range(cohort, c.first)),
                     cure_weight: fit.metrics.cure.weights[c.first],
                     time_weight: fit.metrics.time.weights[c.first],
@@ -275,6 +278,10 @@ impl RunAnswer {
             no_new_patients: no_new_patients(explorer),
         }
     }
+}
+
+fn is_binary(cohort: &Cohort, column: usize) -> bool {
+    (0..cohort.n_units()).all(|i| matches!(cohort.covariates(i)[column], 0.0 | 1.0))
 }
 
 fn range(cohort: &Cohort, column: usize) -> [f64; 3] {
