@@ -27,6 +27,7 @@ class Report(BrowserCase):
                 with self.subTest(width=width, dark=dark):
                     page = self.open(self.url, width=width, dark=dark)
                     self.assert_quiet()
+                    self.assert_fits(page)
                     self.assert_accessible(page)
 
     def test_needs_no_script(self):
@@ -41,6 +42,14 @@ class Report(BrowserCase):
         self.assertEqual(levels.count(1), 1)
         for before, after in zip(levels, levels[1:]):
             self.assertLessEqual(after, before + 1)
+
+    def test_every_figure_has_words(self):
+        page = self.open(self.url)
+        figures = page.eval_on_selector_all(
+            "svg.dv-figure", "all => all.map(s => [s.querySelector('title').textContent, s.querySelector('desc').textContent])"
+        )
+        for title, description in figures:
+            self.assertTrue(title and description, (title, description))
 
     def test_prints(self):
         page = self.open(self.url)

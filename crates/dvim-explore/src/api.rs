@@ -11,7 +11,7 @@ use dvim_report::comparison::SYNTHETIC_NOTE;
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
 use dvim_report::report::{Page, run_page};
-use dvim_report::text::{average_sentence, cross_fit_sentence, grouped, short, worries};
+use dvim_report::text::{self, cross_fit_sentence, grouped, short, worries};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -250,7 +250,7 @@ impl RunAnswer {
             labels: ByArm::map(|z| arm_label(cohort, z)),
             counts: summary.counts.clone(),
             averages: summary.average_effects.clone(),
-            sentence: average_sentence(summary).trim().into(),
+            sentence: text::answer(summary, explorer.time_unit.as_deref().unwrap_or("")).join(" "),
             how: match &fit.cross_fit {
                 None => format!(
                     "{} patients trained the two cure models; {} were estimated from groups of {} in each arm.",

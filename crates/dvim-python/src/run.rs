@@ -23,6 +23,7 @@ use dvim_report::record::{
     AskedRecord, AverageRecord, ByArm, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, RolesRecord, Summary,
 };
 use dvim_report::report::{Page, run_page};
+use dvim_report::terminal::Terminal;
 use dvim_report::{tables, text};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
@@ -197,7 +198,7 @@ impl Run {
 
     /// What `dvim fit` says at its end.
     fn text(&self) -> String {
-        text::summary(self.0.summary(), self.0.found(), self.0.cohort())
+        text::summary(self.0.summary(), self.0.found(), self.0.cohort(), Terminal::default())
     }
 
     /// A fragment of HTML with what was found.

@@ -1,12 +1,8 @@
-//! The audit of a run as a record, as words and as figures.
+//! The audit of a run as a record and as words.
 
-use crate::plot::page::{Table, figure, heading, paragraph};
-use crate::plot::{
-    About, Axis, Estimate, ForestPlot, ForestRow, Format, LineChart, LinePoint, LovePlot, LoveRow, Reference, Series,
-};
 use crate::record::AverageRecord;
 use crate::tables::{Row, header};
-use crate::text::{Grid, clip, grouped, percent, short, signed};
+use crate::text::{Grid, clip, decimals_of, fixed, grouped, percent, short, signed, signed_fixed};
 use dvim::audit::Audit;
 use dvim::audit::average::By;
 use dvim::audit::balance::{Agreement, Balance};
@@ -473,19 +469,20 @@ pub fn write_uses(out: &mut impl io::Write, cohort: &Cohort, balance: &Balance) 
 
 /// An average with its interval: "+5.1 (2.0 to 8.1)".
 pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
-    let show =
-        |v: f64| if a.estimand.ends_with("effect") || a.estimand.ends_with("corrected") { signed(v) } else { short(v) };
+    let is_difference = a.estimand.ends_with("effect") || a.estimand.ends_with("corrected");
+    let show = |v: f64, d: usize| if is_difference { signed_fixed(scale * v, d) } else { fixed(scale * v, d) };
     match (a.estimate, a.low, a.high) {
         (Some(v), Some(low), Some(high)) => {
-            format!("{} ({} to {})", show(scale * v), show(scale * low), show(scale * high))
+            let d = decimals_of(scale * (high - low));
+            format!("{} ({} to {})", show(v, d), show(low, d), show(high, d))
         }
-        (Some(v), ..) => format!("{} (no interval)", show(scale * v)),
+        (Some(v), ..) => format!("{} (no interval)", show(v, decimals_of(scale * v))),
         _ => "undefined".into(),
     }
 }
 
 /// Estimands in the order and words in which they are shown, with the factor that they are shown with.
-const SHOWN: [(&str, &str, f64); 10] = [
+pub(crate) const SHOWN: [(&str, &str, f64); 10] = [
     ("cure_effect", "cure effect, points", 100.0),
     ("cure_effect_corrected", "  less expected matching bias", 100.0),
     ("cure_treated", "cured if treated, %", 100.0),
@@ -729,113 +726,4 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
     }
     out.push_str(&grid.render());
     out
-}
-
-/// The figures and tables of the audit for a page, with the number of the first figure.
-pub fn section(averages: &[AverageRecord], audit: &AuditRecord, first_figure: usize) -> String {
-    let mut n = first_figure;
-    let mut add = |body: &mut String, svg: String, caption: &str| {
-        *body += &figure(&svg, &format!("Figure {n}."), caption);
-        n += 1;
-    };
-    let mut body = heading(2, "Can it be relied on?");
-    for f in &audit.follow_up {
-        body += &paragraph(&f.words);
-    }
-    for why in &audit.left_out {
-        body += &paragraph(&format!("Left out: {why}."));
-    }
-    if let Some(b) = &audit.balance {
-        add(
-            &mut body,
-            love(b).svg(),
-            "Balance of each covariate between the arms before and after matching, under both metrics.",
-        );
-    }
-    if !audit.horizons.is_empty() {
-        add(
-            &mut body,
-            horizon(audit, true).svg(),
-            "The average cure effect had the horizon been another, with pointwise intervals.",
-        );
-        add(
-            &mut body,
-            horizon(audit, false).svg(),
-            "The average time effect had the horizon been another, with pointwise intervals.",
-        );
-    }
-    if let Some(forest) = forest(averages) {
-        add(&mut body, forest.svg(), "The average cure effect by subgroup.");
-    }
-    let s = &audit.sensitivity;
-    let rows = s.confounding.iter().map(|[g, low, high]| vec![short(*g), signed(100.0 * low), signed(100.0 * high)]);
-    if !s.confounding.is_empty() {
-        let table = Table {
-            name: "Sensitivity.".into(),
-            caption: format!(
-                "What remains of the average cure effect (points) under an unmeasured confounder whose risk ratios with treatment and with cure are both Γ. The E-value is {}, that of the interval {}.",
-                s.e_value.map_or(String::new(), short),
-                s.e_value_interval.map_or(String::new(), short)
-            ),
-            columns: ["Γ", "At least", "At most"].map(String::from).to_vec(),
-            rows: rows.collect(),
-            words: vec![],
-        };
-        body += &table.html();
-    }
-    body
-}
-
-fn love(balance: &BalanceRecord) -> LovePlot {
-    let rows = balance.covariates.iter().map(|c| LoveRow {
-        covariate: c.covariate.clone(),
-        before: c.before.difference,
-        cure: Some(c.cure.difference),
-        time: Some(c.time.difference),
-    });
-    LovePlot { about: About::new("Balance of the covariates"), rows: rows.collect(), threshold: Some(0.1) }
-}
-
-fn horizon(audit: &AuditRecord, cure: bool) -> LineChart {
-    let points = audit.horizons.iter().filter_map(|h| {
-        let [v, low, high] = if cure { h.cure_effect } else { h.time_effect }?;
-        Some(LinePoint { x: h.horizon, y: Estimate::new(v, low, high) })
-    });
-    let (what, axis) = if cure {
-        ("Cure effect", Axis::new("Cure effect (percentage points)").format(Format::Points))
-    } else {
-        ("Time effect", Axis::new("Time effect (in the unit of time)").format(Format::Signed))
-    };
-    LineChart {
-        about: About::new(format!("{what} over the horizon")).height(200.0),
-        series: vec![Series { label: String::new(), points: points.collect(), band: true }],
-        x: Axis::new("Horizon"),
-        y: axis,
-        levels: vec![Reference { value: 0.0, label: "no effect".into() }],
-        marks: vec![],
-    }
-}
-
-fn forest(averages: &[AverageRecord]) -> Option<ForestPlot> {
-    let of: Vec<&AverageRecord> = averages.iter().filter(|a| a.estimand == "cure_effect").collect();
-    if of.len() <= 3 {
-        return None;
-    }
-    let rows = of.iter().map(|a| ForestRow {
-        label: a.population.clone(),
-        estimate: a.estimate.map(|v| match (a.low, a.high) {
-            (Some(l), Some(h)) => Estimate::new(v, l, h),
-            _ => Estimate::point(v),
-        }),
-        n: Some(a.n_units as u64),
-        overall: a.population == "all",
-    });
-    Some(ForestPlot {
-        about: About::new("Cure effect by subgroup"),
-        rows: rows.collect(),
-        axis: Axis::new("Cure effect (percentage points)").format(Format::Points),
-        null: 0.0,
-        below: "treatment cures fewer".into(),
-        above: "treatment cures more".into(),
-    })
 }

@@ -4,7 +4,7 @@
 use crate::audit::with_interval;
 use crate::plot::{About, Axis, EffectHistogram, Estimate, Format, escape};
 use crate::record::Summary;
-use crate::text::{average_sentence, grouped, short, worries};
+use crate::text::{answer, grouped, short, worries};
 use dvim::analysis::Analysis;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
@@ -32,7 +32,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
          <p style=\"margin:0 0 .6em;color:#56606e\">Means over the estimated patients, with {level} % intervals where there are any. \
          Cure effect: change of the probability of being event-free at the horizon. Time effect: change of the mean event time \
          of those with an event before it.</p>",
-        escape(average_sentence(summary).trim_end()),
+        escape(&answer(summary, "").join(" ")),
         grouped(t.n_units + c.n_units),
         grouped(t.n_units),
         grouped(c.n_units),

@@ -2,10 +2,14 @@
 //! Records go both ways, so that a run can be reopened. Field names are part of the schema.
 
 use crate::audit::AuditRecord;
+use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
 use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
 use dvim::analysis::{Analysis, Estimator, Fit, Options};
 use dvim::audit::Audit;
 use dvim::audit::average::AverageEffect;
+use dvim::audit::baseline::baseline;
+use dvim::audit::individual::Individual;
+use dvim::audit::verdict::Verdict;
 use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
@@ -537,6 +541,15 @@ pub struct Summary {
     pub adjusted: Option<CrossFitRecord>,
     /// Average effects.
     pub average_effects: Vec<AverageRecord>,
+    /// Whether the data support them; `null` where there was no audit.
+    #[serde(default)]
+    pub verdict: Option<VerdictRecord>,
+    /// The covariates by arm, before matching.
+    #[serde(default)]
+    pub baseline: Vec<BaselineRecord>,
+    /// How the effects of single patients are spread.
+    #[serde(default)]
+    pub individual: Option<IndividualRecord>,
     /// How often each flag of `effects.csv` was raised.
     pub flags: BTreeMap<String, FlagRecord>,
     /// What a reviewer asks: follow-up, balance, heterogeneity, sensitivity.
@@ -602,6 +615,9 @@ impl Summary {
             models: ByArm::map(|z| ModelRecord::from(&analysis.fit.models[z.index()])),
             adjusted: analysis.fit.cross_fit.as_ref().map(CrossFitRecord::from),
             average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
+            verdict: Some((&Verdict::of(analysis, audit)).into()),
+            baseline: baseline(cohort).iter().map(BaselineRecord::from).collect(),
+            individual: Some((&Individual::of(analysis, cohort.horizon())).into()),
             flags: flags.collect(),
             audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(ProblemRecord::from).collect(),

@@ -1,11 +1,13 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
 use crate::audit::with_interval;
-use crate::record::{ModelFlagRecord, ModelRecord, Summary};
+pub use crate::plot::fixed;
+use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
+use crate::terminal::Terminal;
 use dvim::adjusted::CrossFit;
 use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
-use dvim::effect::Corrected;
+use dvim::effect::{Corrected, Effect};
 use dvim::interval::Interval;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::schema::Covariate;
@@ -197,13 +199,21 @@ pub fn clip(text: &str, most: usize) -> String {
 /// "treated" first: the order in which a reader expects the arms.
 pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
 
-/// What `fit` says at its end: something a person can read aloud.
-pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
-    let mut out = String::new();
+/// What `fit` says at its end: something a person can read aloud, then the numbers.
+pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal) -> String {
+    let unit = s.roles.asked.dates.as_ref().map_or("", |_| "days");
+    let mut out = answer(s, unit).join("\n");
+    out.push('\n');
+    if let Some(v) = &s.verdict {
+        let _ = writeln!(out, "{}\n{}", v.cure_effect.words, v.time_effect.words);
+        v.reasons.iter().for_each(|r| {
+            let _ = writeln!(out, "  - {}{}", if r.serious { "serious: " } else { "" }, r.words);
+        });
+    }
     let (t, c) = (&s.counts.treated, &s.counts.control);
     let _ = writeln!(
         out,
-        "{} patients ({} treated, {} control), {} events before the horizon {}.",
+        "\n{} patients ({} treated, {} control), {} events before the horizon {}.",
         grouped(t.n_units + c.n_units),
         grouped(t.n_units),
         grouped(c.n_units),
@@ -213,14 +223,20 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
     let _ = match &analysis.fit.cross_fit {
         None => writeln!(
             out,
-            "{} trained the two cure models; {} were estimated from groups of {} in each arm.\n",
+            "{} trained the two cure models; {} were estimated from groups of {} in each arm.",
             grouped(t.n_training + c.n_training),
             grouped(analysis.units.len()),
             s.options.group_size
         ),
-        Some(fit) => writeln!(out, "{}\n", cross_fit_sentence(fit)),
+        Some(fit) => writeln!(out, "{}", cross_fit_sentence(fit)),
     };
-    out.push_str(&average_sentence(s));
+    if terminal.plots {
+        let _ = write!(
+            out,
+            "\nEvent-free, by arm (Kaplan–Meier, not adjusted)\n{}",
+            crate::terminal::curves(cohort, terminal)
+        );
+    }
     let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
     for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
     {
@@ -239,17 +255,27 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> String {
         let _ = writeln!(out, "  Left out: {why}.");
     }
 
-    out.push_str("\nHow the effects vary between patients\n");
-    let cure: Vec<f64> = analysis.effects.iter().map(|e| 100.0 * e.cure()).collect();
-    let time: Vec<f64> = analysis.effects.iter().filter_map(|e| e.time()).collect();
-    let mut grid = Grid::new(1, &["", "5 %", "median", "95 %", "distribution from 1 % to 99 %"]);
-    for (name, values) in [("cure effect, points", cure), ("time effect", time)] {
-        let q = quantiles(values, &[0.01, 0.05, 0.5, 0.95, 0.99]);
-        if let Some((q, sorted)) = q {
-            grid.row([name.to_string(), signed(q[1]), signed(q[2]), signed(q[3]), sparkline(&sorted, q[0], q[4])]);
+    if let Some(i) = &s.individual {
+        out.push_str("\nHow the effects vary between patients\n");
+        let mut header = vec!["", "5 %", "median", "95 %", "interval below 0", "interval above 0"];
+        header.extend(terminal.plots.then_some("from 1 % to 99 %"));
+        let mut grid = Grid::new(1, &header);
+        let sides = [("cure effect, points", &i.cure_effect, 100.0), ("time effect", &i.time_effect, 1.0)];
+        for (name, spread, scale) in sides {
+            let Some(x) = spread else { continue };
+            let d = decimals_of(scale * (x.quantiles[5] - x.quantiles[1]));
+            let at = |q: usize| signed_fixed(scale * x.quantiles[q], d);
+            let share = |v: Option<f64>| v.map_or("no interval".into(), percent);
+            let mut row = vec![name.to_string(), at(1), at(3), at(5), share(x.share_below), share(x.share_above)];
+            if terminal.plots {
+                let value = |e: &Effect| if scale == 1.0 { e.time() } else { Some(e.cure()) };
+                let values: Vec<f64> = analysis.effects.iter().filter_map(value).collect();
+                row.push(crate::terminal::sparkline(&values, x.quantiles[0], x.quantiles[6]));
+            }
+            grid.row(row);
         }
+        out.push_str(&grid.render());
     }
-    out.push_str(&grid.render());
 
     out.push_str("\nWhat the metrics weigh most\n");
     for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)]
@@ -343,7 +369,7 @@ fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {
 }
 
 /// A model's flag with the covariate's name instead of its number.
-fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
+pub fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
     match (flag.code.as_str(), flag.numbers.as_slice()) {
         ("constant_covariate" | "collinear_covariate", &[j]) if j < names.len() => {
             flag.meaning.replacen(&format!("covariate {j} "), &format!("covariate `{}` ", names[j]), 1)
@@ -352,20 +378,68 @@ fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
     }
 }
 
-/// Both average effects in one sentence.
-pub fn average_sentence(s: &Summary) -> String {
-    let value = |estimand: &str| s.average(estimand, "all").and_then(|a| a.estimate);
-    let cure = match value("cure_effect") {
-        Some(v) if v >= 0.0 => format!("treatment cures {:.1} more of 100 patients", 100.0 * v),
-        Some(v) => format!("treatment cures {:.1} fewer of 100 patients", -100.0 * v),
-        None => "the cure effect is undefined".into(),
+/// Decimals with which a number is written whose uncertainty is this wide: two significant digits of it.
+pub fn decimals_of(width: f64) -> usize {
+    let width = width.abs();
+    if width > 0.0 && width.is_finite() { (1.0 - width.log10().floor()).clamp(0.0, 6.0) as usize } else { 2 }
+}
+
+/// A number with its sign and a fixed count of decimals.
+pub fn signed_fixed(x: f64, decimals: usize) -> String {
+    let digits = fixed(x, decimals);
+    let is_zero = !digits.contains(|c: char| c.is_ascii_digit() && c != '0');
+    if x > 0.0 && !is_zero {
+        format!("+{digits}")
+    } else if is_zero {
+        digits.replace('−', "")
+    } else {
+        digits
+    }
+}
+
+/// An average effect as words, in points for cure: "+10.4 (+6.5 to +14.3)".
+pub fn average_words(a: &AverageRecord) -> String {
+    with_interval(a, if a.estimand.starts_with("cure_effect") { 100.0 } else { 1.0 })
+}
+
+/// The answer in two sentences, with intervals.
+pub fn answer(s: &Summary, time_unit: &str) -> [String; 2] {
+    let level = short(100.0 * s.options.confidence);
+    // "6.5 to 14.3 more", "2.1 fewer to 5.3 more".
+    let said = |a: &AverageRecord, scale: f64, decimals: usize, unit: &str, [less, more]: [&str; 2]| {
+        let show = |v: f64| fixed((scale * v).abs(), decimals);
+        let word = |v: f64| if v < 0.0 { less } else { more };
+        match a.low.zip(a.high) {
+            Some((l, h)) if (l < 0.0) == (h < 0.0) => {
+                let (near, far) = if l.abs() < h.abs() { (l, h) } else { (h, l) };
+                format!(" ({level} % interval {} to {}{unit} {})", show(near), show(far), word(near))
+            }
+            Some((l, h)) => {
+                format!(" ({level} % interval {}{unit} {} to {}{unit} {})", show(l), word(l), show(h), word(h))
+            }
+            None => " (no interval)".to_string(),
+        }
     };
-    let time = match value("time_effect") {
-        Some(v) if v >= 0.0 => format!("among those with an event it comes {} later", short(v)),
-        Some(v) => format!("among those with an event it comes {} sooner", short(-v)),
-        None => "the time effect is undefined".into(),
-    };
-    format!("On average {cure}; {time} (in the unit of time).\n")
+    let cure = s.average("cure_effect", "all").and_then(|a| Some((a, a.estimate?)));
+    let cure = cure.map_or("The cure effect is undefined.".to_string(), |(a, v)| {
+        let way = if v < 0.0 { "fewer" } else { "more" };
+        let interval = said(a, 100.0, 1, "", ["fewer", "more"]);
+        format!("On average treatment cures {} {way} of 100 patients{interval}.", fixed((100.0 * v).abs(), 1))
+    });
+    let unit = if time_unit.is_empty() { String::new() } else { format!(" {time_unit}") };
+    let time = s.average("time_effect", "all").and_then(|a| Some((a, a.estimate?)));
+    let time = time.map_or("The time effect is undefined.".to_string(), |(a, v)| {
+        let decimals = decimals_of(a.low.zip(a.high).map_or(v, |(l, h)| h - l));
+        let way = if v < 0.0 { "sooner" } else { "later" };
+        let interval = said(a, 1.0, decimals, &unit, ["sooner", "later"]);
+        let of = if unit.is_empty() { " in the unit of the time column" } else { "" };
+        format!(
+            "Among those who have the event before {}, it comes {}{unit} {way}{of}{interval}.",
+            short(s.horizon),
+            fixed(v.abs(), decimals)
+        )
+    });
+    [cure, time]
 }
 
 /// Positions of the covariates, largest weight first.
@@ -390,30 +464,6 @@ fn top_weights(cohort: &Cohort, weights: &[f64], most: usize) -> String {
 /// A number with its sign and about four significant digits.
 pub fn signed(x: f64) -> String {
     if x < 0.0 { format!("−{}", short(-x)) } else { format!("+{}", short(x)) }
-}
-
-fn quantiles(mut values: Vec<f64>, at: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
-    if values.is_empty() {
-        return None;
-    }
-    values.sort_by(f64::total_cmp);
-    let q = at.iter().map(|p| values[((values.len() - 1) as f64 * p).round() as usize]).collect();
-    Some((q, values))
-}
-
-/// A histogram of one line.
-fn sparkline(sorted: &[f64], low: f64, high: f64) -> String {
-    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    const BINS: usize = 24;
-    if high <= low {
-        return "all alike".into();
-    }
-    let mut bins = [0usize; BINS];
-    for &v in sorted.iter().filter(|v| (low..=high).contains(v)) {
-        bins[(((v - low) / (high - low) * BINS as f64) as usize).min(BINS - 1)] += 1;
-    }
-    let most = bins.iter().copied().max().unwrap_or(1).max(1);
-    bins.iter().map(|&b| LEVELS[(b * 8).div_ceil(most)]).collect()
 }
 
 /// The match groups of one unit, patient by patient.
@@ -524,10 +574,8 @@ pub fn match_groups(
                 row.extend(values(i));
                 grid.row(row);
             }
-            let n = group.shares.len().max(1) as f64;
             let mut share = vec!["share of distance".to_string(), "".into(), "".into(), "".into()];
-            let of = |c: &Covariate| group.shares.iter().flat_map(|s| &s[c.columns()]).sum::<f64>() / n;
-            share.extend(order.iter().map(|&c| percent(of(&schema[c]))));
+            share.extend(order.iter().map(|&c| percent(group.mean_share(schema[c].columns()))));
             grid.row(share);
             out.push_str(&grid.render());
             if order.len() < schema.len() {
@@ -559,7 +607,8 @@ pub fn value_of(c: &Covariate, x: &[f64]) -> String {
     c.level_of(x).map_or_else(|| short(x[c.first]), |level| clip(level, 14))
 }
 
-fn outcome(cohort: &Cohort, unit: usize) -> &'static str {
+/// What became of a unit by the horizon.
+pub fn outcome(cohort: &Cohort, unit: usize) -> &'static str {
     if cohort.event(unit) {
         "event"
     } else if cohort.time(unit) >= cohort.horizon() {

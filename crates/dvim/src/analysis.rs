@@ -572,6 +572,14 @@ pub struct MatchGroup {
     pub curve: SurvivalCurve,
 }
 
+impl MatchGroup {
+    /// The mean over members of the share that these columns have in the squared distance.
+    pub fn mean_share(&self, columns: std::ops::Range<usize>) -> f64 {
+        let n = self.shares.len().max(1) as f64;
+        self.shares.iter().flat_map(|s| &s[columns.clone()]).sum::<f64>() / n
+    }
+}
+
 /// The four match groups of one unit; in each pair, control first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitGroups {

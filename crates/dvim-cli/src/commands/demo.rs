@@ -50,7 +50,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     directory.write("report.html", |out| std::io::Write::write_all(out, page.as_bytes()))?;
     directory.publish()?;
 
-    let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort));
+    let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort, super::terminal()));
     let truth = |i: &u32| &world.truth[*i as usize];
     let cure = average(found.units.iter().map(|i| Some(truth(i).cure_effect())));
     let time = average(found.units.iter().map(|i| Some(truth(i).time_effect())));

@@ -37,7 +37,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     for w in &done.warnings {
         say(&w.to_string());
     }
-    print(&text::summary(&summary, &done.found, &done.cohort))?;
+    print(&text::summary(&summary, &done.found, &done.cohort, super::terminal()))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())
 }

@@ -20,6 +20,8 @@ use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::Run;
 use dvim_io::tasks::Input;
+use dvim_report::terminal::Terminal;
+use std::io::IsTerminal;
 use std::path::Path;
 
 /// Sets the number of threads for the rest of the process.
@@ -57,4 +59,14 @@ fn open_run(path: &Path) -> Result<Run, Failure> {
         ));
     }
     Ok(run)
+}
+
+/// What stdout can show: plots of letters on a terminal with UTF-8, colours unless NO_COLOR is set.
+fn terminal() -> Terminal {
+    let is_terminal = std::io::stdout().is_terminal();
+    let set = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default().to_ascii_lowercase();
+    let dumb = set("TERM").is_none_or(|t| t == "dumb");
+    let utf8 = locale.contains("utf-8") || locale.contains("utf8");
+    Terminal { plots: is_terminal && utf8 && !dumb, colour: is_terminal && !dumb && set("NO_COLOR").is_none() }
 }

@@ -306,12 +306,15 @@ impl<'a> Canvas<'a> {
         y
     }
 
-    /// Words set beside a point at `x`: to its right if they end before `edge`, else to its left.
+    /// Words set beside a point at `x`: to its right if they end before `edge`, else to its left if there is room, else up to `edge`.
     pub(super) fn text_beside(&mut self, x: f64, y: f64, gap: f64, edge: f64, words: &str, label: Label) {
-        if x + gap + label.width(words) <= edge {
+        let width = label.width(words);
+        if x + gap + width <= edge {
             self.text_mid(x + gap, y, words, label);
-        } else {
+        } else if x - gap - width >= 0.0 {
             self.text_mid(x - gap, y, words, label.end());
+        } else {
+            self.text_mid(edge, y, words, label.end());
         }
     }
 

@@ -36,15 +36,90 @@ tbody th{font-weight:400}\
 @media print{@page{margin:18mm}body{font-size:10pt}main{max-width:none;padding:0}\
 h2{break-after:avoid}figure,tr{break-inside:avoid}figure svg{min-width:0}.scroll{overflow:visible}a{color:inherit}}\n";
 
+const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
+<meta name=\"color-scheme\" content=\"light dark\">\n\
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+<link rel=\"icon\" href=\"data:,\">\n";
+
+/// What a report has beyond other pages: head, contents beside the text where there is room, the answer, the flow.
+const DOCUMENT_CSS: &str = "\
+html{scroll-behavior:smooth;scroll-padding-top:1rem}\
+@media (prefers-reduced-motion:reduce){html{scroll-behavior:auto}}\
+.skip{position:absolute;left:-99rem}.skip:focus{left:1rem;top:1rem;background:var(--dv-paper);padding:.5rem 1rem;z-index:1}\
+.report header,.report nav,.report main,.report footer{max-width:49rem;margin:0 auto;padding:0 1.25rem}\
+.report header{padding-top:2.5rem}.report header p{color:var(--dv-muted)}\
+.report nav ol{columns:2;column-gap:2rem;padding:0;margin:1.25rem 0 0;list-style:none;font-size:.875rem;line-height:1.9;max-width:none}\
+.report nav a{text-decoration:none}.report nav a:hover,.report nav a:focus{text-decoration:underline}\
+.report main{padding-bottom:2rem}.report section>h2:first-child{margin-top:2.25rem}\
+.report footer{color:var(--dv-muted);font-size:.8125rem;padding-bottom:3rem}\
+.answer{background:var(--dv-wash);border-left:4px solid var(--dv-treated);border-radius:4px;padding:.5rem 1.25rem;margin:1rem 0}\
+.answer .lead{font-size:1.25rem;line-height:1.4;margin:.6rem 0}\
+.verdict{padding-left:1.4rem;position:relative}.verdict::before{position:absolute;left:0;font-weight:700}\
+.good::before{content:'\\2713'}.mixed::before{content:'~'}.bad::before{content:'\\2717'}\
+.reasons{font-size:.9375rem;padding-left:2.4rem}\
+.flow{list-style:none;padding:0;margin:1.25rem 0;max-width:30rem}\
+.flow li{display:flex;justify-content:space-between;gap:1.5rem;border:1px solid var(--dv-axis);border-radius:4px;padding:.35rem .75rem;margin-bottom:.9rem;position:relative}\
+.flow li:not(:last-child)::after{content:'';position:absolute;left:1.5rem;top:100%;height:.95rem;border-left:1px solid var(--dv-axis)}\
+.flow .out{border-style:dashed;margin-left:3rem;color:var(--dv-muted);font-size:.9375rem}\
+.flow .out::after{left:-1.5rem!important;top:-.95rem!important;height:calc(100% + 1.95rem)!important}\
+blockquote{margin:1rem 0;padding:.25rem 1.25rem;background:var(--dv-wash);border-radius:4px}\
+pre{white-space:pre-wrap;overflow-wrap:anywhere}\
+.report td,.report th{overflow-wrap:break-word}.report .scroll{margin:1.25rem 0}.report caption{min-width:18rem}.report figure svg{min-width:0}\
+.narrow{display:none}\
+@media screen and (max-width:40rem){.wide{display:none}.narrow{display:block}.report nav ol{columns:1}.num{white-space:normal}\
+table{font-size:.8125rem}th,td{padding-right:.4rem}.num{padding-left:.4rem}}\
+@media screen and (min-width:76rem){.report{display:grid;grid-template-columns:1fr 15rem minmax(0,49rem) 1fr;column-gap:2rem}\
+.report header,.report main,.report footer{grid-column:3;margin:0;width:100%}\
+.report nav{grid-column:2;grid-row:1/span 3;margin:0;padding:2.75rem 0 0;position:sticky;top:0;align-self:start}\
+.report nav ol{columns:1;margin:0}}\
+@media print{.report nav,.skip{display:none}.report header,.report main,.report footer{max-width:none;padding:0}\
+section{break-inside:auto}h2,h3{break-after:avoid}.answer,.flow li{break-inside:avoid}figure,blockquote,.short{break-inside:avoid}\
+table{break-inside:auto}thead{display:table-header-group}caption{break-after:avoid}\
+figure svg{max-height:110mm}.answer{border-left-width:3pt}a{text-decoration:none}}\n";
+
 /// A whole page: the title is escaped, the body is HTML as it stands (see [`paragraph`], [`figure`], [`Table`]).
 pub fn page(title: &str, body: &str) -> String {
     let (title, style) = (escape(title), style_sheet());
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{style}{CSS}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
+        "{HEAD}<title>{title}</title>\n<style>\n{style}{CSS}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n"
     )
+}
+
+/// Sections of a page: anchor and title.
+pub type Contents = Vec<(&'static str, String)>;
+
+/// A whole report: a head with a title and what it is about, a table of contents, the sections, a foot.
+pub fn document(title: &str, lead: &[String], contents: &Contents, body: &str, foot: &str) -> String {
+    let links: String =
+        contents.iter().map(|(id, words)| format!("<li><a href=\"#{id}\">{}</a></li>\n", escape(words))).collect();
+    let lead: String = lead.iter().map(|l| paragraph(l)).collect();
+    let (title, foot, style) = (escape(title), escape(foot), style_sheet());
+    format!(
+        "{HEAD}<title>{title}</title>\n<style>\n{style}{CSS}{DOCUMENT_CSS}</style>\n</head>\n<body class=\"report\">\n\
+         <a class=\"skip\" href=\"#main\">Skip to the answer</a>\n<header>\n<h1>{title}</h1>\n{lead}</header>\n\
+         <nav aria-label=\"Contents\">\n<ol>\n{links}</ol>\n</nav>\n<main id=\"main\">\n{body}</main>\n\
+         <footer><p>{foot}</p></footer>\n</body>\n</html>\n"
+    )
+}
+
+/// Widths at which a figure is drawn for wide and for narrow screens.
+const WIDE: f64 = 720.0;
+const NARROW: f64 = 340.0;
+
+/// A figure that is drawn twice, for wide screens and print and for narrow screens; one of the two is shown.
+pub fn responsive(draw: impl Fn(f64) -> String, name: &str, caption: &str) -> String {
+    format!(
+        "<figure>\n<div class=\"wide\">\n{}</div>\n<div class=\"narrow\">\n{}</div>\n<figcaption>{}</figcaption>\n</figure>\n",
+        draw(WIDE),
+        draw(NARROW),
+        titled(name, caption)
+    )
+}
+
+/// Text made safe for HTML.
+pub fn escaped(words: &str) -> String {
+    escape(words).into_owned()
 }
 
 /// A heading of level 1 to 6.
@@ -74,6 +149,9 @@ fn titled(name: &str, words: &str) -> String {
     if name.is_empty() { words.into_owned() } else { format!("<strong>{}</strong> {words}", escape(name)) }
 }
 
+/// Rows of a table that fits on a page.
+const SHORT: usize = 15;
+
 /// A table of words and numbers. All cells are escaped.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -94,7 +172,10 @@ impl Table {
     pub fn html(&self) -> String {
         let class = |column: usize| if column == 0 || self.words.contains(&column) { "" } else { " class=\"num\"" };
         let label = escape(if self.name.is_empty() { "Table" } else { &self.name });
-        let mut out = format!("<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">\n<table>\n");
+        // A table that fits on a page is not broken in print.
+        let short = if self.rows.len() <= SHORT { " short" } else { "" };
+        let mut out =
+            format!("<div class=\"scroll{short}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">\n<table>\n");
         if !self.name.is_empty() || !self.caption.is_empty() {
             let _ = writeln!(out, "<caption>{}</caption>", titled(&self.name, &self.caption));
         }

@@ -218,7 +218,7 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
 }
 
 /// Weighted mean and variance.
-fn moments(values: &[f64], weights: &[u32]) -> (f64, f64) {
+pub(super) fn moments(values: &[f64], weights: &[u32]) -> (f64, f64) {
     let pairs = || values.iter().zip(weights).map(|(x, w)| (x, f64::from(*w)));
     let (sum, square) = pairs().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
     let mean = pairs().map(|(x, w)| w * x).sum::<f64>() / sum;
@@ -252,7 +252,7 @@ fn kolmogorov_smirnov(values: &Values, weights: [&[u32]; 2]) -> f64 {
 }
 
 /// Quantiles by position, of values in any order; zeros where there is none.
-fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [f64; N] {
+pub(super) fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [f64; N] {
     values.sort_by(f64::total_cmp);
     at.map(|p| match values.len() {
         0 => 0.0,

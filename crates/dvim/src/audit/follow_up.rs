@@ -187,6 +187,60 @@ impl FollowUp {
     }
 }
 
+/// Events over a part of the time to H.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Where the part begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Events in it.
+    pub n_events: usize,
+    /// Time that units were at risk in it, summed.
+    pub exposure: f64,
+    /// Events over exposure; 0 where there is no exposure.
+    pub rate: f64,
+    /// Lower end of the exact Poisson interval [Garwood 1936]: the mean under which d events or more have probability α/2.
+    pub low: f64,
+    /// Upper end: the mean under which d events or fewer have probability α/2.
+    pub high: f64,
+}
+
+/// The event rates of an arm in equal parts of the time to H.
+pub fn rates(cohort: &Cohort, arm: Arm, parts: usize, confidence: f64) -> Vec<Rate> {
+    let units = cohort.units_of(arm);
+    let outcomes: Vec<(f64, bool)> =
+        units.iter().map(|&i| (cohort.time(i as usize), cohort.event(i as usize))).collect();
+    rates_of(&outcomes, cohort.horizon(), parts, confidence)
+}
+
+fn rates_of(outcomes: &[(f64, bool)], horizon: f64, parts: usize, confidence: f64) -> Vec<Rate> {
+    let width = horizon / parts as f64;
+    let (mut events, mut exposure) = (vec![0usize; parts], vec![0.0; parts]);
+    for &(time, event) in outcomes {
+        // The part that holds the end of this unit's time; an event on a border belongs to the part before it.
+        let last = ((time / width).ceil() as usize).clamp(1, parts) - 1;
+        exposure[..last].iter_mut().for_each(|e| *e += width);
+        exposure[last] += (time - last as f64 * width).clamp(0.0, width);
+        events[last] += usize::from(event);
+    }
+    let tail = 0.5 * (1.0 - confidence);
+    let part = |k: usize| {
+        let (d, e) = (events[k], exposure[k]);
+        let over = |v: f64| if e > 0.0 { v / e } else { 0.0 };
+        Rate {
+            from: k as f64 * width,
+            to: (k + 1) as f64 * width,
+            n_events: d,
+            exposure: e,
+            rate: over(d as f64),
+            low: if d == 0 { 0.0 } else { over(poisson_mean(d - 1, 1.0 - tail)) },
+            high: over(poisson_mean(d, tail)),
+        }
+    };
+    (0..parts).map(part).collect()
+}
+
 /// `∫ Y(t)/Ŝ(t) dt` from `start` to `horizon`, Y being the number at risk; 0 from where Ŝ is 0.
 fn exposure(curve: &SurvivalCurve, start: f64, horizon: f64) -> f64 {
     let (mut sum, mut from, mut level) = (0.0, 0.0, 1.0);
@@ -213,6 +267,16 @@ fn poisson_at_most(k: usize, mean: f64) -> f64 {
         sum += term;
     }
     sum.min(1.0)
+}
+
+/// The mean m with P(N ≤ k) = p for N Poisson with mean m. By bisection: it cannot leave its bracket.
+fn poisson_mean(k: usize, p: f64) -> f64 {
+    let (mut low, mut high) = (0.0, k as f64 + 10.0 * (k as f64).sqrt() + 40.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if poisson_at_most(k, middle) > p { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
 }
 
 fn maller_zhou(recorded: &[(f64, bool)]) -> Option<MallerZhou> {
@@ -256,4 +320,27 @@ fn extrapolate(curve: &SurvivalCurve, horizon: f64) -> Option<Extrapolation> {
     let (further, se) = (value - c, variance.max(0.0).sqrt());
     let p = if se > 0.0 { normal_cdf(-further / se) } else { 1.0 };
     Some(Extrapolation { further, se, p })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_by_hand_and_intervals_as_poisson_test() {
+        // Two parts of 5. At risk in the first: 3 + 5 + 5 + 5, in the second: 2 + 5 + 5.
+        let outcomes = [(3.0, true), (7.0, false), (10.0, false), (10.0, true)];
+        let found = rates_of(&outcomes, 10.0, 2, 0.95);
+        assert_eq!([found[0].exposure, found[1].exposure], [18.0, 12.0]);
+        assert_eq!([found[0].n_events, found[1].n_events], [1, 1]);
+        // R: poisson.test(1)$conf.int is 0.02531781 5.57164339; poisson.test(0) ends at 3.688879.
+        assert!((found[0].low * 18.0 - 0.02531781).abs() < 1e-7);
+        assert!((found[0].high * 18.0 - 5.57164339).abs() < 1e-7);
+        let none = rates_of(&[(10.0, false)], 10.0, 1, 0.95)[0];
+        assert_eq!((none.low, none.rate), (0.0, 0.0));
+        assert!((none.high * 10.0 - 3.688879).abs() < 1e-5);
+        // scipy: chi2.ppf(0.025, 300)/2 and chi2.ppf(0.975, 302)/2.
+        assert!((poisson_mean(149, 0.975) - 126.95616130124488).abs() < 1e-8);
+        assert!((poisson_mean(150, 0.025) - 176.0171660970745).abs() < 1e-8);
+    }
 }

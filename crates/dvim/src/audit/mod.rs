@@ -6,11 +6,14 @@
 
 pub mod average;
 pub mod balance;
+pub mod baseline;
 pub mod follow_up;
 pub mod heterogeneity;
+pub mod individual;
 pub mod one_step;
 pub mod passes;
 pub mod sensitivity;
+pub mod verdict;
 
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};

@@ -1,0 +1,393 @@
+//! The figures of a run as functions of its records, for the report, `dvim plot` and the explorer.
+//!
+//! Each function gives the data of a figure, whose `svg` draws it: nothing is read or written, and equal records give equal
+//! figures. Words for those who cannot see a figure are made from the same records.
+
+use crate::audit::{AuditRecord, BalanceRecord};
+use crate::plot::{
+    About, Axis, CurveStep, EffectHistogram, EffectPlane, Estimate, ForestPlot, ForestRow, Format, LineChart,
+    LinePoint, LovePlot, LoveRow, MetricWeights, PlanePoint, Reference, Series, SurvivalArm, SurvivalCurves, WeightRow,
+    at_risk,
+};
+use crate::record::{AverageRecord, Summary};
+use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
+use dvim::analysis::{Analysis, Fit, MatchGroup};
+use dvim::audit::average::By;
+use dvim::audit::follow_up;
+use dvim::audit::passes::Side;
+use dvim::cohort::{Arm, Cohort};
+use dvim::effect::Effect;
+use dvim::interval;
+use dvim::survival::SurvivalCurve;
+
+/// How figures are to look.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Width in pixels.
+    pub width: f64,
+    /// The unit of time in words; empty where it is not known.
+    pub time_unit: String,
+}
+
+impl Default for Look {
+    fn default() -> Look {
+        Look { width: 680.0, time_unit: String::new() }
+    }
+}
+
+impl Look {
+    /// The same at another width.
+    pub fn wide(&self, width: f64) -> Look {
+        Look { width, ..self.clone() }
+    }
+
+    fn about(&self, title: impl Into<String>, description: impl Into<String>) -> About {
+        About::new(title).describe(description).width(self.width)
+    }
+
+    fn time(&self, what: &str) -> String {
+        match self.time_unit.as_str() {
+            "" => what.to_string(),
+            unit => format!("{what} ({unit})"),
+        }
+    }
+
+    /// The axis of an effect.
+    pub fn axis(&self, side: Side) -> Axis {
+        match side {
+            Side::Cure => Axis::new("Cure effect (percentage points)").format(Format::Points),
+            Side::Time => Axis::new(self.time("Time effect")).format(Format::Signed),
+        }
+    }
+}
+
+/// The estimand of a side in files, its name, and what lies below and above zero.
+fn words_of(side: Side) -> (&'static str, &'static str, &'static str, &'static str) {
+    match side {
+        Side::Cure => ("cure_effect", "Cure effect", "treatment cures fewer", "treatment cures more"),
+        Side::Time => ("time_effect", "Time effect", "treatment hastens events", "treatment delays events"),
+    }
+}
+
+/// The name of an arm: its label in the table, or treated and control where that is a code.
+pub fn arm_name(cohort: &Cohort, arm: Arm) -> String {
+    let (name, label) = (if arm == Arm::Treated { "Treated" } else { "Control" }, cohort.label(arm));
+    if label == "0" || label == "1" { name.to_string() } else { label.to_string() }
+}
+
+/// An average as a point with an interval.
+pub fn estimate_of(a: &AverageRecord) -> Option<Estimate> {
+    Some(Estimate { value: a.estimate?, interval: a.low.zip(a.high) })
+}
+
+/// Curves longer than this are thinned for drawing: more steps than pixels cannot be seen.
+const MOST_STEPS: usize = 400;
+
+/// One arm as it is drawn: the curve with its band, those at risk, and the mean event time.
+fn drawn_arm(label: String, curve: &SurvivalCurve, times: &[f64], horizon: f64, confidence: f64) -> SurvivalArm {
+    let events: Vec<CurveStep> = interval::band(curve, confidence)
+        .into_iter()
+        .filter(|(s, _)| s.time < horizon)
+        .map(|(s, [low, high])| CurveStep { time: s.time, survival: s.survival, interval: Some((low, high)) })
+        .collect();
+    let every = events.len().div_ceil(MOST_STEPS).max(1);
+    let last = events.len().saturating_sub(1);
+    let steps = events.into_iter().enumerate().filter(|(i, _)| i % every == 0 || *i == last).map(|(_, s)| s).collect();
+    let summary = curve.summary(horizon);
+    let mean = summary.mean_event_time().map(|value| Estimate {
+        value,
+        interval: interval::mean_event_time(&summary, horizon, confidence).map(|i| (i.low, i.high)),
+    });
+    SurvivalArm { label, steps, censored: Vec::new(), at_risk: at_risk(times), mean_event_time: mean }
+}
+
+/// The Kaplan–Meier curves of both arms as a whole, with bands.
+pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
+    let horizon = cohort.horizon();
+    let mut said = Vec::new();
+    let arms = READING_ORDER.map(|arm| {
+        let units = cohort.units_of(arm);
+        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
+        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
+        let curve = SurvivalCurve::new(&time, &event);
+        said.push(format!("{} {}", percent(curve.summary(horizon).survival), arm_name(cohort, arm)));
+        drawn_arm(arm_name(cohort, arm), &curve, &time, horizon, confidence)
+    });
+    SurvivalCurves {
+        about: look.about(
+            "Event-free survival by arm",
+            format!(
+                "Two falling curves with bands. Event-free at the horizon {}: {}.",
+                short(horizon),
+                said.join(", ")
+            ),
+        ),
+        arms: arms.to_vec(),
+        horizon: Some(horizon),
+        axis: Axis::new(look.time("Time")),
+        unit: look.time_unit.clone(),
+        ..SurvivalCurves::default()
+    }
+}
+
+/// The curves of one patient's two groups under one metric. `effect` is what the run says of the patient.
+pub fn patient(
+    cohort: &Cohort,
+    pair: &[MatchGroup; 2],
+    side: Side,
+    effect: Option<&Effect>,
+    confidence: f64,
+    look: &Look,
+) -> SurvivalCurves {
+    let horizon = cohort.horizon();
+    let arms = READING_ORDER.map(|arm| {
+        let group = &pair[arm.index()];
+        let times: Vec<f64> = group.units.iter().map(|&i| cohort.time(i as usize)).collect();
+        drawn_arm(arm_name(cohort, arm), &group.curve, &times, horizon, confidence)
+    });
+    let words = effect.and_then(|e| match side {
+        Side::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure_matched(), 1))),
+        Side::Time => e.time_matched().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
+    });
+    let (cure_effect, time_effect) = match side {
+        Side::Cure => (words.clone(), None),
+        Side::Time => (None, words.clone()),
+    };
+    SurvivalCurves {
+        about: look
+            .about(
+                format!("Event-free survival of the groups matched for {}", side.name()),
+                format!(
+                    "Two curves, of the {} treated and the {} control patients most alike. {}",
+                    pair[1].units.len(),
+                    pair[0].units.len(),
+                    words.map_or(String::new(), |w| format!("{w}."))
+                ),
+            )
+            .height(180.0),
+        arms: arms.to_vec(),
+        horizon: Some(horizon),
+        axis: Axis::new(look.time("Time")),
+        unit: look.time_unit.clone(),
+        cure_effect,
+        time_effect,
+    }
+}
+
+/// How one effect is spread over patients.
+pub fn effects(analysis: &Analysis, summary: &Summary, side: Side, look: &Look) -> EffectHistogram {
+    let (estimand, name, below, above) = words_of(side);
+    let all = analysis.effects.len();
+    let values: Vec<f64> = match side {
+        Side::Cure => analysis.effects.iter().map(Effect::cure).collect(),
+        Side::Time => analysis.effects.iter().filter_map(Effect::time).collect(),
+    };
+    let mean = summary.average(estimand, "all");
+    EffectHistogram {
+        about: look
+            .about(
+                format!("{name} of each patient"),
+                format!(
+                    "Histogram of {} estimates; mean {}.",
+                    grouped(values.len()),
+                    mean.map_or("undefined".into(), average_words)
+                ),
+            )
+            .height(170.0),
+        undefined: all - values.len(),
+        values,
+        mean: mean.and_then(estimate_of),
+        axis: look.axis(side),
+        below: below.into(),
+        above: above.into(),
+    }
+}
+
+/// Each patient's two effects, with the average and some patients (positions in [`Analysis::units`]) picked out, each with
+/// the cross of its two intervals.
+pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[usize], look: &Look) -> EffectPlane {
+    let of = |estimand| summary.average(estimand, "all").and_then(estimate_of);
+    let average = of("cure_effect").zip(of("time_effect"));
+    let average = average.map(|(cure, time)| PlanePoint { label: "average".into(), cure, time });
+    let confidence = analysis.fit.options.confidence;
+    let patients = picked.iter().filter_map(|&q| {
+        let e = &analysis.effects[q];
+        let ends = |i: Option<interval::Interval>| i.map(|i| (i.low, i.high));
+        Some(PlanePoint {
+            label: format!("patient {}", cohort.ids().text(analysis.units[q] as usize)),
+            cure: Estimate { value: e.cure(), interval: ends(Some(e.cure_interval(confidence))) },
+            time: Estimate { value: e.time()?, interval: ends(e.time_interval(cohort.horizon(), confidence)) },
+        })
+    });
+    let quadrants = summary.individual.as_ref().map_or(String::new(), |i| {
+        let q = &i.quadrants;
+        format!(
+            "Cures more and delays events: {} patients; cures more and hastens: {}; cures fewer and delays: {}; cures fewer and hastens: {}.",
+            grouped(q.more_later),
+            grouped(q.more_sooner),
+            grouped(q.fewer_later),
+            grouped(q.fewer_sooner)
+        )
+    });
+    EffectPlane {
+        about: look.about("Cure effect against time effect", format!("One point for each patient. {quadrants}")),
+        points: analysis.effects.iter().map(|e| (e.cure(), e.time().unwrap_or(f64::NAN))).collect(),
+        highlights: patients.chain(average).collect(),
+        cure_axis: look.axis(Side::Cure),
+        time_axis: look.axis(Side::Time),
+    }
+}
+
+/// An average effect over all, over each arm and by subgroup.
+pub fn averages(summary: &Summary, side: Side, look: &Look) -> ForestPlot {
+    let (estimand, name, below, above) = words_of(side);
+    let row = |a: &AverageRecord, label: String| ForestRow {
+        label,
+        estimate: estimate_of(a),
+        n: Some(a.n_units as u64),
+        overall: a.population == "all",
+    };
+    let heading = |label: &str| ForestRow { label: label.into(), ..ForestRow::default() };
+    let found: Vec<&AverageRecord> = summary.average_effects.iter().filter(|a| a.estimand == estimand).collect();
+    let mut rows = Vec::new();
+    for (population, label) in [("all", "All patients"), ("treated", "The treated"), ("control", "The controls")] {
+        rows.extend(found.iter().filter(|a| a.population == population).map(|a| row(a, label.into())));
+    }
+    let asked = summary.audit.iter().flat_map(|a| &a.by).map(|b| By::parse(b).covariate);
+    let mut rest: Vec<&&AverageRecord> =
+        found.iter().filter(|a| !["all", "treated", "control"].contains(&a.population.as_str())).collect();
+    for covariate in asked {
+        let of_it = |a: &AverageRecord| {
+            a.population.strip_prefix(&covariate).map(|r| r.trim_start_matches([' ', '=']).to_string())
+        };
+        if rest.iter().any(|a| of_it(a).is_some()) {
+            rows.push(heading(&covariate));
+        }
+        rest.retain(|a| match of_it(a) {
+            Some(level) => {
+                rows.push(row(a, level));
+                false
+            }
+            None => true,
+        });
+    }
+    let all = found.iter().find(|a| a.population == "all").map_or("undefined".into(), |a| average_words(a));
+    ForestPlot {
+        about: look.about(
+            format!("{name}: averages with intervals"),
+            format!(
+                "Forest plot of {} averages. Over all patients: {all}.",
+                rows.iter().filter(|r| r.estimate.is_some()).count()
+            ),
+        ),
+        rows,
+        axis: look.axis(side),
+        null: 0.0,
+        below: below.into(),
+        above: above.into(),
+    }
+}
+
+/// The weight of each covariate in the two metrics.
+pub fn weights(cohort: &Cohort, fit: &Fit, look: &Look) -> MetricWeights {
+    let rows: Vec<WeightRow> = cohort
+        .schema()
+        .iter()
+        .map(|c| WeightRow {
+            covariate: c.label(),
+            cure: fit.metrics.cure.weights[c.first],
+            time: fit.metrics.time.weights[c.first],
+        })
+        .collect();
+    let top = |of: fn(&WeightRow) -> f64| {
+        let most = rows.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
+        most.map_or(String::new(), |r| format!("{} ({})", r.covariate, short(of(r))))
+    };
+    let description =
+        format!("Two bars for each covariate. Heaviest for cure: {}; for time: {}.", top(|r| r.cure), top(|r| r.time));
+    MetricWeights { about: look.about("Weights of the two metrics", description), rows }
+}
+
+/// Balance of each covariate before and after matching.
+pub fn balance(of: &BalanceRecord, look: &Look) -> LovePlot {
+    let rows: Vec<LoveRow> = of
+        .covariates
+        .iter()
+        .map(|c| LoveRow {
+            covariate: c.covariate.clone(),
+            before: c.before.difference,
+            cure: Some(c.cure.difference),
+            time: Some(c.time.difference),
+        })
+        .collect();
+    let over = |value: fn(&LoveRow) -> f64| rows.iter().filter(|r| value(r).abs() > 0.1).count();
+    let description = format!(
+        "Standardised differences of {} covariates. Beyond 0.1: {} before matching, {} in the groups for cure, {} in those for time.",
+        rows.len(),
+        over(|r| r.before),
+        over(|r| r.cure.unwrap_or(0.0)),
+        over(|r| r.time.unwrap_or(0.0))
+    );
+    LovePlot { about: look.about("Balance of the covariates", description), rows, threshold: Some(0.1) }
+}
+
+/// An average effect had the horizon been another.
+pub fn horizon(audit: &AuditRecord, chosen: f64, side: Side, look: &Look) -> LineChart {
+    let (_, name, ..) = words_of(side);
+    let points: Vec<LinePoint> = audit
+        .horizons
+        .iter()
+        .filter_map(|h| {
+            let [v, low, high] = if side == Side::Cure { h.cure_effect } else { h.time_effect }?;
+            Some(LinePoint { x: h.horizon, y: Estimate::new(v, low, high) })
+        })
+        .collect();
+    let ends = points.first().zip(points.last()).map_or(String::new(), |(a, b)| {
+        let show = |p: &LinePoint| look.axis(side).format.value(p.y.value);
+        format!("From {} at {} to {} at {}.", show(a), short(a.x), show(b), short(b.x))
+    });
+    LineChart {
+        about: look.about(format!("{name} over the horizon"), format!("A line with a band. {ends}")).height(170.0),
+        series: vec![Series { label: String::new(), points, band: true }],
+        x: Axis::new(look.time("Horizon")),
+        y: look.axis(side),
+        levels: vec![Reference { value: 0.0, label: "no effect".into() }],
+        marks: vec![Reference { value: chosen, label: "H".into() }],
+    }
+}
+
+/// Parts of the time to H for which event rates are shown.
+const PARTS: usize = 12;
+
+/// Events for each unit of time at risk, over the time to H: where follow-up suffices they die out before H.
+pub fn follow_up(cohort: &Cohort, confidence: f64, look: &Look) -> LineChart {
+    let mut said = Vec::new();
+    let series = READING_ORDER.map(|arm| {
+        let rates = follow_up::rates(cohort, arm, PARTS, confidence);
+        if let Some(last) = rates.last() {
+            said.push(format!("{} {}", grouped(last.n_events), arm_name(cohort, arm)));
+        }
+        let points = rates.iter().filter(|r| r.exposure > 0.0).map(|r| LinePoint {
+            x: 0.5 * (r.from + r.to),
+            y: Estimate::new(1000.0 * r.rate, 1000.0 * r.low, 1000.0 * r.high),
+        });
+        Series { label: arm_name(cohort, arm), points: points.collect(), band: false }
+    });
+    let unit = if look.time_unit.is_empty() { "units of time".to_string() } else { look.time_unit.clone() };
+    LineChart {
+        about: look
+            .about(
+                "Event rate over the time to the horizon",
+                format!(
+                    "Event rates in {PARTS} equal parts of the time. Events in the last part: {}.",
+                    said.join(", ")
+                ),
+            )
+            .height(190.0),
+        series: series.to_vec(),
+        x: Axis::new(look.time("Time")),
+        y: Axis::new(format!("Events per 1,000 patient-{unit}")),
+        levels: vec![],
+        marks: vec![],
+    }
+}

@@ -1,0 +1,153 @@
+//! Three patients in full: both groups under each metric, their curves, the closest patients, and what each covariate contributes.
+
+use super::{Builder, Source};
+use crate::figures;
+use crate::text::{
+    READING_ORDER, by_weight, clip, decimals_of, grouped, outcome, percent, short, signed_fixed, value_of,
+};
+use dvim::analysis::{MatchGroup, UnitGroups};
+use dvim::audit::individual::examples;
+use dvim::audit::passes::Side;
+use dvim::cohort::Cohort;
+use dvim::effect::Effect;
+use dvim::interval::Interval;
+
+/// Closest patients that are listed, of each arm.
+const LISTED: usize = 5;
+/// Covariates that are listed.
+const COVARIATES: usize = 8;
+
+pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
+    let Source { cohort, analysis, summary: s } = *source;
+    b.section("examples", "Three patients, and the patients behind their numbers");
+    b.say("Those at the 10, 50 and 90 % quantiles of the cure effect, among patients without a flag: nobody chose them. dvim match RUN ID shows any other.");
+    for q in examples(analysis) {
+        let (unit, effect) = (analysis.units[q] as usize, &analysis.effects[q]);
+        let groups = analysis.fit.match_groups(cohort, unit);
+        let id = cohort.ids().text(unit).into_owned();
+        b.heading(&format!("Patient {}", clip(&id, 40)));
+        b.say(&format!(
+            "{} arm, time {}, {}. {}",
+            figures::arm_name(cohort, cohort.arm(unit)),
+            short(cohort.time(unit)),
+            outcome(cohort, unit),
+            effect_words(effect, cohort.horizon(), s.options.confidence)
+        ));
+        if let Some(c) = &effect.corrected {
+            b.say(&format!(
+                "These are corrected by the models for what still differs between the patient and the groups. The groups alone give {} points and {}; corrected, {} of such patients are cured if treated, {} if not.",
+                signed_fixed(100.0 * effect.cure_matched(), 1),
+                effect.time_matched().map_or("an undefined time effect".into(), |t| signed_fixed(t, decimals_of(t))),
+                percent(c.cure_probability[1]),
+                percent(c.cure_probability[0])
+            ));
+        }
+        for (pair, side) in [(&groups.cure, Side::Cure), (&groups.time, Side::Time)] {
+            b.figure(
+                |look| figures::patient(cohort, pair, side, Some(effect), s.options.confidence, look).svg(),
+                &format!(
+                    "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
+                    clip(&id, 40),
+                    grouped(pair[1].units.len()),
+                    grouped(pair[0].units.len()),
+                    side.name()
+                ),
+            );
+        }
+        contributions(b, source, unit, &groups, &id);
+        for (pair, side) in [(&groups.cure, Side::Cure), (&groups.time, Side::Time)] {
+            closest(b, cohort, pair, side, unit, &id);
+        }
+    }
+}
+
+fn effect_words(e: &Effect, horizon: f64, confidence: f64) -> String {
+    let level = short(100.0 * confidence);
+    let with = |value: f64, scale: f64, i: Option<Interval>| match i {
+        Some(i) => {
+            let d = decimals_of(scale * (i.high - i.low));
+            let show = |v: f64| signed_fixed(scale * v, d);
+            format!("{} ({level} % interval {} to {})", show(value), show(i.low), show(i.high))
+        }
+        None => format!("{} (no interval)", signed_fixed(scale * value, decimals_of(scale * value))),
+    };
+    let cure = with(e.cure(), 100.0, Some(e.cure_interval(confidence)));
+    let time = e.time().map_or("undefined".into(), |t| with(t, 1.0, e.time_interval(horizon, confidence)));
+    format!("Cure effect {cure} points; time effect {time}.")
+}
+
+/// What each covariate contributes to the distances in the four groups.
+fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &UnitGroups, id: &str) {
+    let Source { cohort, analysis, .. } = *source;
+    let schema = cohort.schema();
+    let metrics = &analysis.fit.metrics;
+    // The heaviest of either metric, in turn.
+    let orders = [&metrics.cure.weights, &metrics.time.weights].map(|w| by_weight(cohort, w));
+    let mut shown: Vec<usize> = Vec::new();
+    for c in orders[0].iter().zip(&orders[1]).flat_map(|(a, b)| [*a, *b]) {
+        if shown.len() < COVARIATES && !shown.contains(&c) {
+            shown.push(c);
+        }
+    }
+    let rows = shown.iter().map(|&c| {
+        let share = |g: &MatchGroup| percent(g.mean_share(schema[c].columns()));
+        vec![
+            clip(&schema[c].label(), 40),
+            value_of(&schema[c], cohort.covariates(unit)),
+            short(groups.cure[1].weights[schema[c].first]),
+            share(&groups.cure[1]),
+            share(&groups.cure[0]),
+            short(groups.time[1].weights[schema[c].first]),
+            share(&groups.time[1]),
+            share(&groups.time[0]),
+        ]
+    });
+    let rest = if schema.len() > shown.len() {
+        format!(" {} covariates of smaller weight are left out.", schema.len() - shown.len())
+    } else {
+        String::new()
+    };
+    b.table(
+        &format!("Patient {}: the covariates that weigh most, their weights, and the mean share of each in the squared distance to the members of the treated and of the control group.{rest}", clip(id, 40)),
+        &["", "This patient", "Weight, cure", "Treated", "Control", "Weight, time", "Treated", "Control"],
+        rows.collect(),
+        &[],
+    );
+}
+
+/// The closest patients of each arm under one metric.
+fn closest(b: &mut Builder, cohort: &Cohort, pair: &[MatchGroup; 2], side: Side, unit: usize, id: &str) {
+    let schema = cohort.schema();
+    let mut top = by_weight(cohort, &pair[1].weights);
+    top.truncate(4);
+    let values = |i: usize| top.iter().map(|&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
+    let mut own = vec![format!("{} (this patient)", clip(id, 24)), cohort.arm(unit).name().into(), String::new()];
+    own.extend([short(cohort.time(unit)), outcome(cohort, unit).into()]);
+    own.extend(values(unit));
+    let mut rows = vec![own];
+    for arm in READING_ORDER {
+        let group = &pair[arm.index()];
+        let others = group.units.iter().zip(&group.distance).filter(|(i, _)| **i as usize != unit);
+        for (&i, &distance) in others.take(LISTED) {
+            let i = i as usize;
+            let mut row = vec![
+                clip(&cohort.ids().text(i), 24),
+                arm.name().to_string(),
+                short(distance),
+                short(cohort.time(i)),
+                outcome(cohort, i).into(),
+            ];
+            row.extend(values(i));
+            rows.push(row);
+        }
+    }
+    let names: Vec<String> = top.iter().map(|&c| clip(&schema[c].label(), 24)).collect();
+    let mut columns = vec!["Patient", "Arm", "Distance", "Time", "Outcome"];
+    columns.extend(names.iter().map(String::as_str));
+    let caption = format!(
+        "Patient {}: the {LISTED} closest others of each arm under the metric for {}, with the covariates that weigh most in it.",
+        clip(id, 40),
+        side.name()
+    );
+    b.table(&caption, &columns, rows, &[1, 4]);
+}

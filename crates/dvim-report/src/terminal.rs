@@ -1,0 +1,104 @@
+//! Small plots of letters, for terminals that can show them.
+
+use crate::figures::arm_name;
+use crate::text::{READING_ORDER, percent, short};
+use dvim::cohort::{Arm, Cohort};
+use dvim::survival::SurvivalCurve;
+use std::fmt::Write;
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terminal {
+    /// Braille and block letters: a terminal with UTF-8.
+    pub plots: bool,
+    /// Colours: a terminal, and NO_COLOR is not set.
+    pub colour: bool,
+}
+
+/// Letters across and up; each holds 2 × 4 dots.
+const WIDTH: usize = 56;
+const HEIGHT: usize = 8;
+
+/// Bits of a braille letter, by column and row of the dot.
+const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+
+/// The Kaplan–Meier curves of both arms: treated solid, control dotted.
+pub fn curves(cohort: &Cohort, terminal: Terminal) -> String {
+    let horizon = cohort.horizon();
+    let mut cells = [[(0u32, None); WIDTH]; HEIGHT];
+    let mut plateaus = Vec::new();
+    let (across, up) = (2 * WIDTH, 4 * HEIGHT);
+    for arm in READING_ORDER {
+        let units = cohort.units_of(arm);
+        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
+        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
+        let curve = SurvivalCurve::new(&time, &event);
+        let row = |survival: f64| (((1.0 - survival) * up as f64) as usize).min(up - 1);
+        let mut before = 0;
+        for x in 0..across {
+            let y = row(curve.before(horizon * (x + 1) as f64 / across as f64));
+            for y in before.min(y)..=y {
+                // The control is drawn in every other column, so that no colour is needed.
+                if arm == Arm::Treated || x % 4 < 2 {
+                    let cell = &mut cells[y / 4][x / 2];
+                    cell.0 |= DOTS[x % 2][y % 4];
+                    cell.1.get_or_insert(arm);
+                }
+            }
+            before = y;
+        }
+        let survival = curve.summary(horizon).survival;
+        plateaus.push((row(survival) / 4, arm, format!("{} {}", arm_name(cohort, arm), percent(survival))));
+    }
+    // Plateaus that share a line keep apart.
+    plateaus.sort_by_key(|p| p.0);
+    if let [a, b] = &mut plateaus[..]
+        && a.0 == b.0
+    {
+        if b.0 + 1 < HEIGHT { b.0 += 1 } else { a.0 -= 1 }
+    }
+    let paint = |text: &str, arm: Arm| match (terminal.colour, arm) {
+        (false, _) => text.to_string(),
+        (true, Arm::Treated) => format!("\x1b[34m{text}\x1b[0m"),
+        (true, Arm::Control) => format!("\x1b[33m{text}\x1b[0m"),
+    };
+    let mut out = String::new();
+    for (y, line) in cells.iter().enumerate() {
+        let label = if y == 0 {
+            "100 %"
+        } else if y == HEIGHT - 1 {
+            "  0 %"
+        } else {
+            ""
+        };
+        let _ = write!(out, "  {label:>5} │");
+        for run in line.chunk_by(|a, b| a.1 == b.1) {
+            let letters: String = run.iter().map(|c| char::from_u32(0x2800 + c.0).unwrap_or(' ')).collect();
+            let letters = letters.replace('\u{2800}', " ");
+            out += &run[0].1.map_or(letters.clone(), |arm| paint(&letters, arm));
+        }
+        out.push('│');
+        for (_, arm, words) in plateaus.iter().filter(|p| p.0 == y) {
+            let _ = write!(out, " {}", paint(words, *arm));
+        }
+        out.push('\n');
+    }
+    let end = short(horizon);
+    let _ = writeln!(out, "        0{end:>width$}", width = WIDTH + 1);
+    out
+}
+
+/// A histogram of one line.
+pub fn sparkline(values: &[f64], low: f64, high: f64) -> String {
+    const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const BINS: usize = 24;
+    if high <= low {
+        return "all alike".into();
+    }
+    let mut bins = [0usize; BINS];
+    for &v in values.iter().filter(|v| (low..=high).contains(*v)) {
+        bins[(((v - low) / (high - low) * BINS as f64) as usize).min(BINS - 1)] += 1;
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1);
+    bins.iter().map(|&b| LEVELS[(b * 8).div_ceil(most)]).collect()
+}
