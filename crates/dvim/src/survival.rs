@@ -25,26 +25,31 @@ pub struct Step {
 
 /// Goes through a sample sorted by time, one distinct time after the other.
 struct Steps<I: Iterator<Item = (f64, bool)>> {
-    units: std::iter::Peekable<I>,
+    /// The first unit of the next step, then the rest.
+    ahead: Option<(f64, bool)>,
+    units: I,
     n_at_risk: usize,
     survival: f64,
 }
 
 impl<I: Iterator<Item = (f64, bool)>> Steps<I> {
-    fn new(sorted: I, n: usize) -> Self {
-        Steps { units: sorted.peekable(), n_at_risk: n, survival: 1.0 }
+    fn new(mut sorted: I, n: usize) -> Self {
+        Steps { ahead: sorted.next(), units: sorted, n_at_risk: n, survival: 1.0 }
     }
 }
 
 impl<I: Iterator<Item = (f64, bool)>> Iterator for Steps<I> {
     type Item = Step;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Step> {
-        let (time, event) = self.units.next()?;
+        let (time, event) = self.ahead?;
         let (mut n_events, mut n_here) = (usize::from(event), 1);
-        while let Some((_, e)) = self.units.next_if(|(t, _)| *t == time) {
+        self.ahead = self.units.next();
+        while let Some((_, e)) = self.ahead.filter(|(t, _)| *t == time) {
             n_events += usize::from(e);
             n_here += 1;
+            self.ahead = self.units.next();
         }
         let n_at_risk = self.n_at_risk;
         if n_events > 0 {
@@ -82,7 +87,9 @@ impl Summary {
 
     fn of_steps(steps: impl Iterator<Item = Step>, n: usize, horizon: f64) -> Summary {
         let mut running = Running::new(n);
-        steps.take_while(|s| s.time < horizon).for_each(|s| running.pass(&s));
+        for step in steps.take_while(|s| s.time < horizon) {
+            running.pass(&step);
+        }
         running.summary
     }
 
@@ -190,6 +197,7 @@ impl Running {
         Running { summary, area: 0.0, from: 0.0 }
     }
 
+    #[inline(always)]
     fn pass(&mut self, step: &Step) {
         let out = &mut self.summary;
         self.area += out.survival * (step.time - self.from);
@@ -202,10 +210,12 @@ impl Running {
             out.area_spread += out.greenwood * g / sum * off * off;
             out.greenwood = sum;
         }
-        out.event_area += step.time * (out.survival - step.survival);
-        out.survival = step.survival;
+        if step.n_events > 0 {
+            out.event_area += step.time * (out.survival - step.survival);
+            out.survival = step.survival;
+            out.n_events += step.n_events;
+        }
         out.n_at_risk = step.n_at_risk - step.n_events - step.n_censored;
-        out.n_events += step.n_events;
     }
 }
 
