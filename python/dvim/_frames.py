@@ -115,7 +115,8 @@ def read(data: Any, *, id: str | None, choose_id: Any, names: Sequence[str] | No
         if hasattr(data, "__arrow_c_stream__"):
             table = _dvim.Table.arrow(data.__arrow_c_stream__(), chosen)
         else:
-            table = _dvim.Table.arrow_batch(*data.__arrow_c_array__(), chosen)
+            schema, array = data.__arrow_c_array__()
+            table = _dvim.Table.arrow_batch(schema, array, chosen)
         kind = module if module in KINDS else default_kind()
         return Frame(kind, f"{module}.{type(data).__name__}", table, chosen)
     if hasattr(data, "__dataframe__"):

@@ -58,8 +58,13 @@ def _pyplot() -> Any:
 @contextmanager
 def _styled() -> Iterator[Any]:
     plt = _pyplot()
-    with plt.rc_context(STYLE):
+    # Only these are put back: a notebook's backend changes others when it is first used, and they must stay.
+    before = {name: plt.rcParams[name] for name in STYLE}
+    plt.rcParams.update(STYLE)
+    try:
         yield plt
+    finally:
+        plt.rcParams.update(before)
 
 
 def _axes(plt: Any, ax: Any, n: int = 1, **figure: Any) -> Any:
@@ -189,7 +194,7 @@ class Plots:
                                 annotation_clip=False)
             ax.set_xticks(at)
             ax.set(ylabel="Event-free", ylim=(0, 1.02), xlim=(0, horizon))
-            ax.set_xlabel("Time; below: patients at risk", labelpad=28)
+            ax.set_xlabel("Time; below: patients at risk", labelpad=36)
             ax.legend(loc="lower left")
             return ax
 

@@ -12,6 +12,9 @@ use dvim::effect::Effect;
 /// Worries that a card lists; the rest is counted.
 const MOST_WORRIES: usize = 5;
 
+/// How a cell of the table looks.
+const CELL: &str = "padding:.1em .8em;text-align:right;font-variant-numeric:tabular-nums";
+
 /// The card of a run.
 pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
     let (t, c) = (&summary.counts.treated, &summary.counts.control);
@@ -19,15 +22,16 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
         summary.average(estimand, population).map_or("undefined".to_string(), |a| with_interval(a, scale))
     };
     let row = |name: &str, estimand: &str, scale: f64| {
-        let cells = ["all", "treated", "control"].map(|p| format!("<td>{}</td>", escape(&cell(estimand, p, scale))));
-        format!("<tr><th scope=\"row\">{name}</th>{}</tr>", cells.concat())
+        let cells = ["all", "treated", "control"]
+            .map(|p| format!("<td style=\"{CELL}\">{}</td>", escape(&cell(estimand, p, scale))));
+        format!("<tr><th scope=\"row\" style=\"{CELL};text-align:left\">{name}</th>{}</tr>", cells.concat())
     };
     let level = short(100.0 * summary.options.confidence);
     let mut out = format!(
-        "<div style=\"background:#fff;color:#1b2230;padding:.8em 1em;border:1px solid #e5e8ed;max-width:46em;line-height:1.4\">\
+        "<div style=\"background:#fff;color:#1b2230;padding:.8em 1em;border:1px solid #e5e8ed;max-width:46em;line-height:1.4;font-family:system-ui,sans-serif\">\
          <p style=\"margin:0 0 .6em\"><b>{}</b></p>\
          <p style=\"margin:0 0 .6em\">{} patients ({} treated, {} control), {} events before the horizon {}; {} were estimated ({}).</p>\
-         <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th><th>all</th><th>treated</th><th>control</th></tr></thead>\
+         <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th>{}</tr></thead>\
          <tbody>{}{}</tbody></table>\
          <p style=\"margin:0 0 .6em;color:#56606e\">Means over the estimated patients, with {level} % intervals where there are any. \
          Cure effect: change of the probability of being event-free at the horizon. Time effect: change of the mean event time \
@@ -43,6 +47,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
             None => format!("groups of {} in each arm, the paper's estimator", summary.options.group_size),
             Some(_) => "the adjusted estimator".into(),
         },
+        ["all", "treated", "control"].map(|p| format!("<th style=\"{CELL}\">{p}</th>")).concat(),
         row("cure effect, points", "cure_effect", 100.0),
         row("time effect", "time_effect", 1.0),
     );
