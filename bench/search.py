@@ -233,7 +233,7 @@ def table(rows, threads):
         fastest = min(medians[name][1] for name in medians if name != "dvim")
         lines.append(f"| {n:,} | {metric} | " + " | ".join(cells) + f" | **{fastest / ours:.1f}×** |")
     lines += ["", "Processor time of the same searches, µs per query over all threads, which the load of the machine disturbs less "
-              "(OpenMP threads that wait spin, so FAISS's is an upper bound):", "",
+              "(OpenMP threads that wait sleep: `OMP_WAIT_POLICY=passive`):", "",
               "| reference points | metric | " + " | ".join(names) + " | fastest peer ÷ dvim |", "| --- | --- |" + " --- |" * (len(names) + 1)]
     for n, metric, medians in rows:
         cells = [f"{medians[x][2]:,.1f}" if x in medians else "–" for x in names]
