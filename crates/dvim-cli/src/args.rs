@@ -89,7 +89,7 @@ pub struct RoleArgs {
     /// Date of the event or of censoring
     #[arg(long, value_name = "COLUMN", requires = "start")]
     pub end: Option<String>,
-    /// Whether the event was seen: 1 or true; 0 or false if censored
+    /// Whether the event was seen: 1 or true; 0 or false if censored. Causes with --cause
     #[arg(long, value_name = "COLUMN")]
     pub event: String,
     /// The arm: two values, or more with --treated and --control
@@ -105,7 +105,8 @@ pub struct RoleArgs {
     /// Covariates, separated by commas [default: all other columns]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub covariates: Option<Vec<String>>,
-    /// Which value of the treatment column means treated [default: 1, true, yes or treated]
+    /// Which value of the treatment column means treated [default: 1, true, yes or treated]. In `fit`, `all` compares
+    /// every arm with --control
     #[arg(long, value_name = "LABEL")]
     pub treated: Option<String>,
     /// Which value means control; with --treated, rows of any other arm are left out and counted
@@ -130,6 +131,19 @@ pub struct RoleArgs {
     /// Times of zero: refuse the table, drop the rows, or take half of the smallest positive time
     #[arg(long, value_enum, default_value_t = ZeroTimeArg::Refuse)]
     pub zero_time: ZeroTimeArg,
+    /// Case weights: how many of the population a patient stands for. Standard errors are then by patient
+    #[arg(long, value_name = "COLUMN")]
+    pub weights: Option<String>,
+    /// Clusters, such as hospitals or families: standard errors are then by cluster
+    #[arg(long, value_name = "COLUMN")]
+    pub cluster: Option<String>,
+    /// Time from which a patient is watched (delayed entry); a date with --start and --end
+    #[arg(long, value_name = "COLUMN")]
+    pub entry: Option<String>,
+    /// The event column holds causes (0 = censored): which one is of interest. Cured is then no event of this
+    /// cause before H
+    #[arg(long, value_name = "VALUE")]
+    pub cause: Option<String>,
 }
 
 fn filter(text: &str) -> Result<(String, String), String> {
@@ -188,6 +202,10 @@ impl RoleArgs {
                 ZeroTimeArg::Drop => ZeroTime::Drop,
                 ZeroTimeArg::Shift => ZeroTime::Shift,
             },
+            weights: self.weights.clone(),
+            cluster: self.cluster.clone(),
+            entry: self.entry.clone(),
+            cause: self.cause.clone(),
         }
     }
 }
@@ -446,13 +464,20 @@ pub struct CheckArgs {
 
 Writes into DIR: effects.csv (both effects of each patient), weights.csv (which
 covariates matter), summary.json (everything about the run) and run.dvim (what
-`dvim match` and later commands need). DIR appears only when all is written."
+`dvim match` and later commands need). DIR appears only when all is written.
+Of several imputed data sets, or with --treated all, DIR holds a run for each and
+what they say together."
 )]
 pub struct FitArgs {
-    /// The table: CSV with a header, one row for each patient
-    pub table: PathBuf,
+    /// The table: CSV with a header, one row for each patient; several tables are imputed data sets, which are pooled
+    #[arg(value_name = "TABLE", required = true)]
+    pub tables: Vec<PathBuf>,
     #[command(flatten)]
     pub roles: RoleArgs,
+    /// Imputed data sets in one table: the column that numbers them (0 is the table before imputation). Effects are
+    /// pooled by Rubin's rules
+    #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
+    pub imputation: Option<String>,
     #[command(flatten)]
     pub method: MethodArgs,
     #[command(flatten)]

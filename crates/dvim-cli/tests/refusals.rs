@@ -152,6 +152,30 @@ fn cases() -> Vec<Case> {
             .put("age", |i| if i % 2 == 0 { String::new() } else { i.to_string() })
             .put("grade", |i| if i % 2 == 1 { String::new() } else { "I".into() }),
     );
+    // Weights, clusters, delayed entry, causes.
+    let weighted = || good().put("w", |i| format!("{}", 0.5 + (i % 4) as f64));
+    check("a weight column that is not there", "--weights wt", weighted());
+    check("a weight of zero", "--weights w", weighted().set(3, "w", "0").set(5, "w", "-2"));
+    check("a missing weight", "--weights w", weighted().set(3, "w", ""));
+    check("weights that are words", "--weights grade", good());
+    check("weights for two parts", "--weights w --covariates age,w", weighted());
+    check("one cluster", "--cluster c", good().put("c", |_| "north".into()));
+    check("a missing cluster", "--cluster c", good().put("c", |i| (i % 5).to_string()).set(4, "c", ""));
+    let late = || good().put("from", |i| ["0", "2", "4"][i % 3].into());
+    check(
+        "an entry after the end",
+        "--entry from",
+        late().set(2, "from", "500").put("time", |i| (20 + i).to_string()).set(2, "time", "90").set(2, "from", "90"),
+    );
+    check("an entry before the origin", "--entry from", late().set(2, "from", "-1"));
+    check("a missing entry", "--entry from", late().set(2, "from", ""));
+    let causes = || good().put("event", |i| (i % 3).to_string());
+    check("causes without a cause", "", causes());
+    check("a cause that does not occur", "--cause 7", causes());
+    check("the cause of censoring", "--cause 0", causes());
+    check("a cause that is no code", "--cause 1", causes().set(4, "event", "-1"));
+    check("an arm without the cause", "--cause 2", good().put("event", |i| if i % 2 == 0 { "1" } else { "2" }.into()));
+    check("weights with the adjusted estimator", "--weights w --estimator adjusted", weighted());
     // Options.
     check("a group size of zero", "-k 0", good());
     check("a group larger than an arm", "-k 30", good());
@@ -195,6 +219,12 @@ fn cases() -> Vec<Case> {
         plain("zero threads", "check T ROLES --threads 0", text.as_bytes()),
         plain("constraints that nobody satisfies", "fit T ROLES --exact age --exclude-self -o new", text.as_bytes()),
         plain("an output that exists", "fit T ROLES -o run", text.as_bytes()),
+        plain("a comparison with clusters", "compare T ROLES --cluster grade -o new", text.as_bytes()),
+        plain("one imputed data set", "fit T ROLES --imputation sex --where sex=f -o new", text.as_bytes()),
+        plain("an imputation column that is not there", "fit T ROLES --imputation imp -o new", text.as_bytes()),
+        plain("imputed data sets of other patients", "fit T ROLES --imputation grade --id id -o new", text.as_bytes()),
+        plain("all arms without a control", "fit T ROLES --treated all -o new", text.as_bytes()),
+        plain("all arms and a control that is none", "fit T ROLES --treated all --control 7 -o new", text.as_bytes()),
         plain("an output that is no run", "fit T ROLES -o other --force", text.as_bytes()),
         plain("a run that is not there", "match nowhere 1", b""),
         plain("a directory that is no run", "match other 1", b""),

@@ -127,6 +127,14 @@ impl Directory {
         Ok(hex(&digest))
     }
 
+    /// A folder in it, which appears with it.
+    pub fn folder(&self, name: &str) -> io::Result<Directory> {
+        let partial = self.partial.join(name);
+        fs::create_dir(&partial)?;
+        // What is inside is published, or removed, with what it is in.
+        Ok(Directory { partial, target: self.target.join(name), published: true })
+    }
+
     /// The size of one of its files.
     pub fn size(&self, name: &str) -> io::Result<u64> {
         Ok(fs::metadata(self.partial.join(name))?.len())

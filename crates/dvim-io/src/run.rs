@@ -18,11 +18,13 @@ use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::effect::{Corrected, Spread};
 use dvim::error::Problem;
 use dvim::martingale::Residual;
+use dvim::outcome::Further;
 use dvim::table::Ids;
 use dvim_report::record::{
     CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
     SUMMARY_SCHEMA, Source, Summary,
 };
+use dvim_report::several::{SEVERAL_SCHEMA, SeveralRecord};
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -71,6 +73,9 @@ struct Header {
     /// Number of entries of each model's covariance; 0 where there is none.
     covariance: [usize; 2],
     metrics: MetricsRecord,
+    /// What units have beyond a time and an event, in the order in which the arrays follow the covariates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    further: Vec<String>,
     /// What the adjusted estimator learned; then the fold of each unit and its corrected values follow the covariates.
     cross_fit: Option<CrossFitRecord>,
     /// Numbers of each unit's corrected values; 0 in files from before they had variances.
@@ -200,6 +205,24 @@ pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
     })
 }
 
+/// Begins the directory of several runs; with `force` one of that kind, and nothing else, is replaced.
+pub fn begin_several(target: &Path, force: bool) -> io::Result<Directory> {
+    Directory::begin(target, |existing| {
+        if !force {
+            return Ok(false);
+        }
+        let text = fs::read_to_string(existing.join("summary.json")).unwrap_or_default();
+        if serde_json::from_str::<SeveralRecord>(&text).is_ok_and(|s| s.schema == SEVERAL_SCHEMA) {
+            return Ok(true);
+        }
+        let why = format!(
+            "`{}` does not hold several runs of dvim, so --force does not replace it; choose another name",
+            existing.display()
+        );
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+    })
+}
+
 /// Writes effects in a format.
 pub fn write_effect_table<'a>(
     out: &mut (impl Write + Send),
@@ -240,6 +263,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         models: fit.models.each_ref().map(ModelRecord::from),
         covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
         metrics: (&fit.metrics).into(),
+        further: further_names(&units.further).iter().map(|n| n.to_string()).collect(),
         cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
         corrected: CORRECTED,
     };
@@ -266,6 +290,11 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         .collect();
     out.write_all(&marks)?;
     write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
+    let Further { weight, entry, cluster, competing } = &units.further;
+    write_array(&mut out, weight.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+    write_array(&mut out, entry.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+    write_array(&mut out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
+    write_array(&mut out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     if let Some(cross_fit) = &fit.cross_fit {
         out.write_all(&cross_fit.fold_of)?;
         let corrected = analysis.effects.iter().filter_map(|e| e.corrected);
@@ -297,6 +326,17 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
         time_spread: Spread { variance: [d, e], covariance: de },
     };
     (corrected, Residual { cure, time })
+}
+
+/// The parts of [`Further`] that are there, in the order in which they are stored.
+fn further_names(further: &Further) -> Vec<&'static str> {
+    let all = [
+        ("weight", further.weight.is_some()),
+        ("entry", further.entry.is_some()),
+        ("cluster", further.cluster.is_some()),
+        ("competing", further.competing.is_some()),
+    ];
+    all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
 }
 
 /// Values converted at a time.
@@ -361,6 +401,9 @@ fn parse_summary(text: &str) -> Result<Summary, String> {
     }
     let found: Schema =
         serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    if found.schema == SEVERAL_SCHEMA {
+        return Err("it holds several runs, each in a directory of its own; name one of those".into());
+    }
     if found.schema != SUMMARY_SCHEMA {
         return Err(format!(
             "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
@@ -418,7 +461,28 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     let time = rest.array(n, f64::from_le_bytes)?;
     let marks = rest.take(n)?;
     let covariates = rest.array(n.checked_mul(p).ok_or("its size is absurd")?, f64::from_le_bytes)?;
+    let mut further = Further::default();
+    for name in &header.further {
+        match name.as_str() {
+            "weight" => further.weight = Some(rest.array(n, f64::from_le_bytes)?),
+            "entry" => further.entry = Some(rest.array(n, f64::from_le_bytes)?),
+            "cluster" => further.cluster = Some(rest.array(n, |b| u64::from_le_bytes(b) as u32)?),
+            "competing" => further.competing = Some(rest.array(n, |b| u64::from_le_bytes(b) != 0)?),
+            other => return Err(format!("its units have something unknown, `{other}`")),
+        }
+    }
+    let is_sound = further.weight.iter().flatten().all(|w| *w > 0.0 && w.is_finite())
+        && further
+            .entry
+            .iter()
+            .flatten()
+            .zip(&time)
+            .all(|(e, t)| *e >= 0.0 && *e < t.min(header.horizon) - dvim::cohort::TIE_TOLERANCE * header.horizon);
+    if further_names(&further) != header.further || !is_sound {
+        return Err("its parts do not fit together".into());
+    }
     let units = Units {
+        further,
         ids,
         time,
         event: marks.iter().map(|m| m & 1 != 0).collect(),

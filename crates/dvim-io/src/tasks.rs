@@ -144,6 +144,14 @@ pub struct Analysed {
     roles: RolesRecord,
 }
 
+/// The cohort of a table, and what its roles came to.
+fn admit(input: &Input, roles: &Roles) -> Result<(Admitted, RolesRecord), Error> {
+    let id = roles.id_column(input.table.columns().iter().map(|c| c.name.as_str()));
+    let admitted = Cohort::admit(&input.table, roles)?;
+    let record = RolesRecord::of(roles, id, &admitted.cohort);
+    Ok((admitted, record))
+}
+
 impl Analysed {
     /// Analyses a table.
     pub fn new(
@@ -153,10 +161,32 @@ impl Analysed {
         asked: &Asked,
         watch: &dyn Watch,
     ) -> Result<Analysed, Error> {
-        let Input { table, record } = input;
-        let id = roles.id_column(table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-        let Admitted { cohort, mut warnings, flow } = Cohort::admit(&table, roles)?;
-        drop(table);
+        let (admitted, record) = admit(&input, roles)?;
+        let file = input.record.clone();
+        drop(input);
+        Analysed::of(admitted, file, record, options, asked, watch)
+    }
+
+    /// Analyses what these roles make of a table that will be needed again.
+    pub fn of_part(
+        input: &Input,
+        roles: &Roles,
+        options: &Options,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Analysed, Error> {
+        let (admitted, record) = admit(input, roles)?;
+        Analysed::of(admitted, input.record.clone(), record, options, asked, watch)
+    }
+
+    fn of(
+        Admitted { cohort, mut warnings, flow }: Admitted,
+        input: InputRecord,
+        roles: RolesRecord,
+        options: &Options,
+        asked: &Asked,
+        watch: &dyn Watch,
+    ) -> Result<Analysed, Error> {
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
         if watch.cancelled() {
             return Err(Error::Cancelled);
@@ -169,8 +199,7 @@ impl Analysed {
         warnings.extend(found.fit.level_problems(&cohort));
         let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
         found.groups = None;
-        let roles = RolesRecord::of(roles, id.as_deref(), &cohort);
-        Ok(Analysed { cohort, found, audit, flow, warnings, input: record, roles })
+        Ok(Analysed { cohort, found, audit, flow, warnings, input, roles })
     }
 
     /// Where it came from, for its run.

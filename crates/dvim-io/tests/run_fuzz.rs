@@ -33,7 +33,16 @@ fn cohort() -> Cohort {
     ];
     let names = schema.iter().flat_map(Covariate::column_names).collect();
     let ids = dvim::table::Ids::from_texts((0..120).map(|i| format!("pä{i}")));
-    let units = Units { ids, time, event, arm, covariates, names, labels: ["0".into(), "1".into()] };
+    let units = Units {
+        ids,
+        time,
+        event,
+        arm,
+        covariates,
+        names,
+        labels: ["0".into(), "1".into()],
+        further: Default::default(),
+    };
     Cohort::from_units(units, w.cohort.horizon()).with_schema(schema)
 }
 

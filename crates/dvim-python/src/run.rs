@@ -274,9 +274,7 @@ impl Run {
         let mut arms = Vec::new();
         for z in text::READING_ORDER {
             let units = cohort.units_of(z);
-            let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-            let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-            let curve = SurvivalCurve::new(&time, &event);
+            let curve = SurvivalCurve::of_outcomes(cohort.outcomes(&units));
             arms.extend(curve.steps().iter().map(|_| Some(z.name().to_string())));
             out.push(curve);
         }
@@ -552,7 +550,8 @@ pub fn fit_cure(
     }
     let options = FitOptions { cure_ridge, latency_ridge, ..FitOptions::default() };
     let work = move |_: &dyn Watch| {
-        let data = ArmData { time: &time, event: &event, covariates: &covariates, n_covariates, horizon };
+        let data =
+            ArmData { time: &time, event: &event, covariates: &covariates, n_covariates, horizon, further: None };
         cure::fit(&data, &options).map_err(|e| Error::Model { arm: "only", reason: e.to_string() })
     };
     Ok(CureModel(watch::run(py, None, None, work)?))

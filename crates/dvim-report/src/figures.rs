@@ -108,8 +108,7 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
     let arms = READING_ORDER.map(|arm| {
         let units = cohort.units_of(arm);
         let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-        let curve = SurvivalCurve::new(&time, &event);
+        let curve = SurvivalCurve::of_outcomes(cohort.outcomes(&units));
         said.push(format!("{} {}", percent(curve.summary(horizon).survival), arm_name(cohort, arm)));
         drawn_arm(arm_name(cohort, arm), &curve, &time, horizon, confidence)
     });

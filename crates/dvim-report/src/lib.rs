@@ -8,6 +8,7 @@ pub mod figures;
 pub mod findings;
 pub mod record;
 pub mod report;
+pub mod several;
 pub mod tables;
 pub mod terminal;
 pub mod text;

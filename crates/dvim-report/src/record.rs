@@ -27,6 +27,11 @@ pub const SUMMARY_SCHEMA: &str = "dvim.summary/1";
 /// The version of this software.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// What is not there is not written.
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
 /// Two values, one for each arm.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ByArm<T> {
@@ -101,6 +106,18 @@ pub struct AskedRecord {
     pub missing: String,
     /// `--zero-time`.
     pub zero_time: String,
+    /// `--weights`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<String>,
+    /// `--cluster`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// `--entry`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// `--cause`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 impl RolesRecord {
@@ -132,6 +149,10 @@ impl RolesRecord {
                 filters: roles.filters.clone(),
                 missing: roles.missing.name().into(),
                 zero_time: roles.zero_time.name().into(),
+                weights: roles.weights.clone(),
+                cluster: roles.cluster.clone(),
+                entry: roles.entry.clone(),
+                cause: roles.cause.clone(),
             },
         }
     }
@@ -157,6 +178,10 @@ impl RolesRecord {
             filters: a.filters.clone(),
             missing: missing.ok_or_else(|| format!("unknown rule for missing values `{}`", a.missing))?,
             zero_time: zero.ok_or_else(|| format!("unknown rule for times of zero `{}`", a.zero_time))?,
+            weights: a.weights.clone(),
+            cluster: a.cluster.clone(),
+            entry: a.entry.clone(),
+            cause: a.cause.clone(),
         })
     }
 }
@@ -390,10 +415,22 @@ pub struct CountsRecord {
     pub n_estimation: usize,
     /// Events before the horizon.
     pub n_events: usize,
+    /// Events of other causes before the horizon; absent where there is one cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_competing: Option<usize>,
     /// Censored before the horizon.
     pub n_censored: usize,
     /// At risk at the horizon.
     pub n_at_risk: usize,
+    /// Effective number of units under the case weights, `(Σw)²/Σw²`; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effective_size: Option<f64>,
+    /// Number of clusters; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_clusters: Option<usize>,
+    /// Units that enter after time 0; absent where all are watched from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_late: Option<usize>,
 }
 
 impl CountsRecord {
@@ -403,13 +440,25 @@ impl CountsRecord {
         let n_training = count(&|i| fit.is_training[i]);
         let n_events = count(&|i| cohort.event(i));
         let n_at_risk = count(&|i| cohort.time(i) >= cohort.horizon());
+        let further = cohort.further();
+        let n_competing = further.competing.as_ref().map(|c| count(&|i| c[i]));
+        let clusters = further.cluster.as_ref().map(|c| {
+            let mut there: Vec<u32> = units.iter().map(|&i| c[i as usize]).collect();
+            there.sort_unstable();
+            there.dedup();
+            there.len()
+        });
         CountsRecord {
             n_units: units.len(),
             n_training,
             n_estimation: units.len() - n_training,
             n_events,
-            n_censored: units.len() - n_events - n_at_risk,
+            n_competing,
+            n_censored: units.len() - n_events - n_competing.unwrap_or(0) - n_at_risk,
             n_at_risk,
+            effective_size: further.weight.as_ref().map(|_| cohort.effective_size(arm)),
+            n_clusters: clusters,
+            n_late: further.entry.as_ref().map(|e| count(&|i| e[i] > 0.0)),
         }
     }
 }
@@ -589,8 +638,13 @@ impl Summary {
             share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 },
             meaning,
         };
-        let of_effects =
-            analysis.flag_counts().into_iter().map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
+        let late = cohort.further().entry.is_some();
+        let said = |f: &dvim::effect::Flag| late || !matches!(f, dvim::effect::Flag::FewAtRisk(_));
+        let of_effects = analysis
+            .flag_counts()
+            .into_iter()
+            .filter(|(f, _)| said(f))
+            .map(|(f, n_units)| (f.name().to_string(), flag(n_units, f.meaning())));
         let constrained = !analysis.fit.options.constraints.is_empty();
         let unserved = Arm::BOTH.into_iter().filter(|_| constrained).map(|z| {
             let n_units = analysis.unserved.iter().filter(|(_, u)| u.arms().any(|a| a == z)).count();
@@ -1104,6 +1158,8 @@ pub struct ArmRecord {
     label: String,
     n_units: usize,
     n_events: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    n_competing: usize,
     n_censored: usize,
     n_at_risk: usize,
     median_follow_up: Option<f64>,
@@ -1149,6 +1205,7 @@ impl OverviewRecord {
             label: a.label.clone(),
             n_units: a.n_units,
             n_events: a.n_events,
+            n_competing: a.n_competing,
             n_censored: a.n_censored,
             n_at_risk: a.n_at_risk,
             median_follow_up: a.median_follow_up,
@@ -1211,6 +1268,8 @@ pub struct StepRecord {
     time: f64,
     n_at_risk: usize,
     n_events: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    n_competing: usize,
     n_censored: usize,
     survival: f64,
 }
@@ -1312,6 +1371,7 @@ impl MatchRecord {
                         time: s.time,
                         n_at_risk: s.n_at_risk,
                         n_events: s.n_events,
+                        n_competing: s.n_competing,
                         n_censored: s.n_censored,
                         survival: s.survival,
                     })

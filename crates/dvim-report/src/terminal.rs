@@ -30,9 +30,7 @@ pub fn curves(cohort: &Cohort, terminal: Terminal) -> String {
     let (across, up) = (2 * WIDTH, 4 * HEIGHT);
     for arm in READING_ORDER {
         let units = cohort.units_of(arm);
-        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
-        let curve = SurvivalCurve::new(&time, &event);
+        let curve = SurvivalCurve::of_outcomes(cohort.outcomes(&units));
         let row = |survival: f64| (((1.0 - survival) * up as f64) as usize).min(up - 1);
         let mut before = 0;
         for x in 0..across {

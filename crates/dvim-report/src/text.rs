@@ -115,6 +115,11 @@ pub fn overview(o: &Overview) -> String {
         line("events before the horizon", &|a| {
             format!("{} ({})", grouped(a.n_events), percent(a.n_events as f64 / a.n_units as f64))
         });
+        if control.n_competing + treated.n_competing > 0 {
+            line("events of other causes", &|a| {
+                format!("{} ({})", grouped(a.n_competing), percent(a.n_competing as f64 / a.n_units as f64))
+            });
+        }
         line("censored before the horizon", &|a| {
             format!("{} ({})", grouped(a.n_censored), percent(a.n_censored as f64 / a.n_units as f64))
         });
@@ -122,7 +127,8 @@ pub fn overview(o: &Overview) -> String {
         line("median follow-up", &|a| a.median_follow_up.map_or("not reached".into(), short));
         line("last recorded time", &|a| short(a.last_time));
         out.push_str(&grid.render());
-        out.push_str("\nKaplan–Meier of each arm as a whole, with standard errors (not adjusted for covariates)\n");
+        let curve = if control.n_competing + treated.n_competing > 0 { "Aalen–Johansen" } else { "Kaplan–Meier" };
+        let _ = writeln!(out, "\n{curve} of each arm as a whole, with standard errors (not adjusted for covariates)");
         let mut grid = Grid::new(1, &["", "treated", "control", "difference"]);
         let difference = |f: &dyn Fn(&ArmOverview) -> Option<Estimate>, scale: f64, decimals: usize| -> [String; 3] {
             let show = |e: Option<Estimate>| e.map_or("undefined: no event".into(), |e| with_se(e, scale, decimals));
@@ -585,7 +591,9 @@ pub fn match_groups(
                     schema.len() - order.len()
                 );
             }
-            let _ = writeln!(out, "\n  Kaplan–Meier of this group");
+            let name =
+                if group.curve.is_plain() { "Kaplan–Meier" } else { "Curve (weights, entries and causes included)" };
+            let _ = writeln!(out, "\n  {name} of this group");
             let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
             for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
                 grid.row([

@@ -9,6 +9,7 @@ use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups,
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
+use crate::outcome::Further;
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
 use std::ops::Range;
@@ -489,13 +490,11 @@ impl Search<'_> {
             }
         };
         let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
-        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
-        let event: Vec<bool> = units.iter().map(|&i| cohort.event(i as usize)).collect();
         MatchGroup {
             shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
             weights: metric.weights.clone(),
             distance: squared.iter().map(|d: &f64| d.sqrt()).collect(),
-            curve: SurvivalCurve::new(&time, &event),
+            curve: SurvivalCurve::of_outcomes(cohort.outcomes(&units)),
             units,
         }
     }
@@ -636,6 +635,22 @@ pub fn average(values: impl Iterator<Item = Option<f64>>) -> Average {
     Average { mean, sd, n_units: there.len(), n_undefined }
 }
 
+/// The same with weights.
+pub fn weighted_average(values: impl Iterator<Item = (Option<f64>, f64)>) -> Average {
+    let (mut there, mut n_undefined) = (Vec::new(), 0);
+    for (v, w) in values {
+        match v {
+            Some(v) => there.push((v, w)),
+            None => n_undefined += 1,
+        }
+    }
+    let (n, total) = (there.len() as f64, there.iter().map(|v| v.1).sum::<f64>());
+    let mean = (!there.is_empty()).then(|| there.iter().map(|(v, w)| w * v).sum::<f64>() / total);
+    let spread = |m: f64| there.iter().map(|(v, w)| w * (v - m) * (v - m)).sum::<f64>() / total;
+    let sd = mean.filter(|_| there.len() > 1).map(|m| (spread(m) * n / (n - 1.0)).sqrt());
+    Average { mean, sd, n_units: there.len(), n_undefined }
+}
+
 /// Everything that one run found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
@@ -726,7 +741,7 @@ impl Analysis {
     }
 
     /// How many units carry each flag.
-    pub fn flag_counts(&self) -> [(Flag, usize); 6] {
+    pub fn flag_counts(&self) -> [(Flag, usize); 8] {
         Flag::ALL.map(|f| (f, self.effects.iter().filter(|e| e.has(f)).count()))
     }
 }
@@ -750,6 +765,27 @@ fn run_with(cohort: &Cohort, options: &Options, watch: &dyn Watch, audited: bool
     }
 }
 
+/// The problem that a part of dvim cannot take weights, clusters, delayed entry or other causes, where there are any.
+pub fn not_supported(further: &Further, who: &str, remedy: &str) -> Option<Problem> {
+    let names = further.names();
+    (!names.is_empty()).then(|| {
+        Problem::error(
+            ProblemKind::NotSupported,
+            format!(
+                "{} given with {who}",
+                if names.len() == 1 { format!("{} is", names[0]) } else { format!("{} are", names.join(", ")) }
+            ),
+            "case weights, clusters, delayed entry and other causes are taken by the paper's estimator only, so far",
+            remedy,
+        )
+    })
+}
+
+/// The problem that the adjusted estimator cannot take them.
+pub fn refuse_adjusted(further: &Further) -> Option<Problem> {
+    not_supported(further, "the adjusted estimator", "use --estimator paper")
+}
+
 /// The adjusted estimator. The two cure models that are reported with it are fitted on all units for
 /// description; no estimate uses them.
 fn run_adjusted(
@@ -758,7 +794,8 @@ fn run_adjusted(
     adjusted: &AdjustedOptions,
     watch: &dyn Watch,
 ) -> Result<Analysis, Error> {
-    let problems = options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
+    let mut problems = options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
+    problems.extend(refuse_adjusted(cohort.further()));
     if problems.iter().any(|p| p.severity == Severity::Error) {
         return Err(Error::Refused(problems));
     }

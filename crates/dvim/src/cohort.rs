@@ -8,13 +8,15 @@
 //! - **Horizon.** A time at or beyond H becomes (H, no event): the unit reached the horizon.
 //! - **Ties.** Times that differ by no more than [`TIE_TOLERANCE`]·H are one time.
 
-use crate::error::{Error, Problem, ProblemKind as Kind, RowList, Severity, nearest_names};
-use crate::schema::{
-    Covariate, Declared, Encoded, Missing, encode, missing_values, numbers, plural, quoted, refuse_not_finite,
-    rows_where,
-};
-use crate::table::{Column, DateText, Ids, Table, Values, date};
-use std::borrow::Cow;
+mod admit;
+mod read;
+
+use crate::error::{Error, Problem, Severity};
+use crate::outcome::{Further, Outcome};
+use crate::schema::{Covariate, Declared, Missing};
+use crate::table::{Ids, Table};
+
+pub(crate) use admit::examine;
 
 pub use crate::schema::LARGEST_VALUE;
 
@@ -23,13 +25,6 @@ pub use crate::schema::LARGEST_VALUE;
 /// times are never closer than about 1e-6. The rule is relative to H so that results do not depend
 /// on the unit of time. After `aeqSurv` of R's survival, which uses 1.5e-8.
 pub const TIE_TOLERANCE: f64 = 1e-10;
-
-/// Fewer units than this at risk at the horizon in an arm is worth a warning.
-const FEW_AT_HORIZON: usize = 10;
-
-/// Events of an arm from which on ties are worth a word, and how many of them share a time.
-const MANY_EVENTS: usize = 20;
-const TIES_PER_TIME: usize = 4;
 
 /// The two arms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +109,14 @@ pub struct Roles {
     pub missing: Missing,
     /// What to do about times of zero.
     pub zero_time: ZeroTime,
+    /// Case weights.
+    pub weights: Option<String>,
+    /// Clusters, for the standard errors.
+    pub cluster: Option<String>,
+    /// Time from which a unit is watched; a date where `dates` is given.
+    pub entry: Option<String>,
+    /// The cause of interest, where the event column holds causes: 0 is censored, any other value an event of another cause.
+    pub cause: Option<String>,
 }
 
 impl Roles {
@@ -123,7 +126,9 @@ impl Roles {
             Some(id) => Some(id),
             None => {
                 let taken = |n: &str| {
-                    n == self.time || n == self.event || n == self.treatment || self.drop.iter().any(|d| d == n)
+                    let further = [&self.weights, &self.cluster, &self.entry];
+                    [&self.time, &self.event, &self.treatment].into_iter().chain(&self.drop).any(|d| d == n)
+                        || further.into_iter().flatten().any(|d| d == n)
                 };
                 let named = |n: &str| self.covariates.as_ref().is_some_and(|c| c.iter().any(|c| c == n));
                 names.filter(|n| n.eq_ignore_ascii_case("id")).find(|n| !taken(n) && !named(n))
@@ -139,6 +144,15 @@ impl Roles {
         }
     }
 
+    /// The name of the time of entry: its column, or the difference of two dates.
+    pub(crate) fn entry_name(&self) -> Option<String> {
+        let entry = self.entry.as_ref()?;
+        Some(match &self.dates {
+            Some([start, _]) => format!("{entry} - {start}"),
+            None => entry.clone(),
+        })
+    }
+
     /// Columns with a part of their own, with what it is called.
     fn parts<'a>(&'a self, id: Option<&'a str>) -> Vec<(&'static str, &'a str)> {
         let mut out = match &self.dates {
@@ -146,11 +160,13 @@ impl Roles {
             None => vec![("time", self.time.as_str())],
         };
         out.extend([("event", self.event.as_str()), ("treatment", self.treatment.as_str())]);
+        let further = [("weights", &self.weights), ("cluster", &self.cluster), ("entry", &self.entry)];
+        out.extend(further.into_iter().filter_map(|(part, name)| Some((part, name.as_deref()?))));
         out.extend(id.map(|id| ("id", id)));
         out
     }
 
-    /// What a column is for: time, start, end, event, treatment, id, filter, dropped, covariate or unused.
+    /// What a column is for: time, start, end, event, treatment, weights, cluster, entry, id, filter, dropped, covariate or unused.
     pub fn role_of(&self, name: &str, id: Option<&str>) -> &'static str {
         if let Some((part, _)) = self.parts(id).into_iter().find(|(_, n)| *n == name) {
             return part;
@@ -224,6 +240,9 @@ pub struct Cohort {
     pub(crate) recorded_event: Vec<bool>,
     pub(crate) labels: [String; 2],
     pub(crate) schema: Vec<Covariate>,
+    /// As recorded, and after the horizon was applied.
+    recorded_further: Further,
+    further: Further,
 }
 
 /// The parts of a cohort, for a caller that has arrays rather than a table: a simulation, or a
@@ -244,6 +263,8 @@ pub struct Units {
     pub names: Vec<String>,
     /// Labels of control and treated.
     pub labels: [String; 2],
+    /// Weights, entries, clusters and other causes.
+    pub further: Further,
 }
 
 impl Cohort {
@@ -281,7 +302,7 @@ impl Cohort {
         let p = units.names.len();
         let order = id_order(&units.ids);
         let in_order = order.windows(2).all(|w| w[0] < w[1]);
-        let Units { ids, time, event, arm, covariates, names, labels } = if in_order {
+        let Units { ids, time, event, arm, covariates, names, labels, mut further } = if in_order {
             units
         } else {
             let pick = |i: &u32| *i as usize;
@@ -295,14 +316,16 @@ impl Cohort {
                 covariates,
                 names: units.names,
                 labels: units.labels,
+                further: units.further.select(&order),
             }
         };
+        number_clusters(&mut further);
         // Ids 1, 2, 3, … are row numbers, wherever they were written.
         let ids = match ids {
             Ids::Integers(v) if v.iter().enumerate().all(|(i, &id)| id == i as i64 + 1) => Ids::Rows(v.len()),
             ids => ids,
         };
-        let (capped_time, capped_event) = apply_horizon(&time, &event, horizon);
+        let (capped_time, capped_event, capped_further) = at_horizon(&time, &event, &further, horizon);
         let schema = names.iter().enumerate().map(|(j, name)| Covariate::number(name, j)).collect();
         Cohort {
             schema,
@@ -316,6 +339,8 @@ impl Cohort {
             recorded_time: time,
             recorded_event: event,
             labels,
+            recorded_further: further,
+            further: capped_further,
         }
     }
 
@@ -375,6 +400,33 @@ impl Cohort {
         self.event[i]
     }
 
+    /// All that is known of the outcome of unit `i`, after the horizon was applied.
+    pub fn outcome(&self, i: usize) -> Outcome {
+        self.further.outcome(i, self.time[i], self.event[i])
+    }
+
+    /// The same of these units.
+    pub fn outcomes(&self, units: &[u32]) -> Vec<Outcome> {
+        units.iter().map(|&i| self.outcome(i as usize)).collect()
+    }
+
+    /// Case weights, entries, clusters and events of other causes, after the horizon was applied.
+    pub fn further(&self) -> &Further {
+        &self.further
+    }
+
+    /// The case weight of unit `i`: 1 where there are none.
+    pub fn weight(&self, i: usize) -> f64 {
+        self.further.weight.as_ref().map_or(1.0, |w| w[i])
+    }
+
+    /// Effective number of units of an arm under the case weights, `(Σw)²/Σw²` [Kish 1965]: their number where there are none.
+    pub fn effective_size(&self, arm: Arm) -> f64 {
+        let weights = || (0..self.n_units()).filter(|&i| self.arm[i] == arm).map(|i| self.weight(i));
+        let (sum, square) = weights().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+        if square > 0.0 { sum * sum / square } else { 0.0 }
+    }
+
     /// Time and event of unit `i` as recorded, before the horizon was applied.
     pub fn recorded(&self, i: usize) -> (f64, bool) {
         (self.recorded_time[i], self.recorded_event[i])
@@ -429,7 +481,23 @@ impl Cohort {
             covariates: self.covariates.clone(),
             names: self.names.clone(),
             labels: self.labels.clone(),
+            further: self.recorded_further.clone(),
         }
+    }
+}
+
+/// The distinct values of a column, as text, in order; at most this many.
+pub fn labels(table: &Table, column: &str, most: usize) -> Option<Vec<String>> {
+    table.column(column).map(|c| read::distinct(c, most))
+}
+
+/// Numbers clusters in the order in which they appear, so that sums over them do not depend on the order of rows.
+fn number_clusters(further: &mut Further) {
+    let Some(clusters) = &mut further.cluster else { return };
+    let mut numbers = std::collections::HashMap::new();
+    for c in clusters {
+        let next = numbers.len() as u32;
+        *c = *numbers.entry(*c).or_insert(next);
     }
 }
 
@@ -494,848 +562,34 @@ pub(crate) fn apply_horizon(time: &[f64], event: &[bool], horizon: f64) -> (Vec<
     (capped, events)
 }
 
-/// Outcomes and arms in the order of the rows: what can be said of a table whose covariates are
-/// not yet in order.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcomes {
-    pub(crate) time: Vec<f64>,
-    pub(crate) event: Vec<bool>,
-    pub(crate) arm: Vec<Arm>,
-    pub(crate) labels: [String; 2],
-}
-
-/// What was read from a table. Parts are there if they could be read, even where a rule on the
-/// whole is broken.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Examined {
-    pub(crate) outcomes: Option<Outcomes>,
-    pub(crate) units: Option<(Units, Vec<Covariate>)>,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) flow: Flow,
-}
-
-/// The rows that are still there, while rules leave some out. Problems name rows of the file.
-struct Kept<'a> {
-    table: Cow<'a, Table>,
-    /// The row of the file, from 0, of each row of the table.
-    origin: Vec<usize>,
-    flow: Flow,
-    problems: Vec<Problem>,
-    /// Problems whose rows are rows of the file already.
-    settled: usize,
-}
-
-impl Kept<'_> {
-    /// Turns rows of the table into rows of the file.
-    fn settle(&mut self) {
-        for p in &mut self.problems[self.settled..] {
-            p.rows.iter_mut().for_each(|r| *r = self.origin[*r - 1] + 1);
-        }
-        self.settled = self.problems.len();
-    }
-
-    /// Leaves out rows, for a reason.
-    fn leave_out(&mut self, reason: impl Into<String>, out: impl Fn(&Table, usize) -> bool) -> usize {
-        let rows: Vec<usize> = (0..self.table.n_rows()).filter(|&i| !out(&self.table, i)).collect();
-        let n_dropped = self.table.n_rows() - rows.len();
-        self.flow.steps.push(FlowStep { reason: reason.into(), n_dropped });
-        if n_dropped > 0 {
-            self.settle();
-            self.table = Cow::Owned(self.table.select(&rows));
-            self.origin = rows.iter().map(|&i| self.origin[i]).collect();
-        }
-        n_dropped
-    }
-
-    fn column(&self, name: &str) -> &Column {
-        self.table.column(name).expect("its presence was checked at the door")
-    }
-
-    fn failed(mut self) -> Examined {
-        self.settle();
-        Examined { problems: self.problems, flow: self.flow, ..Examined::default() }
-    }
-}
-
-/// Everything that a table says under these roles, and every problem with it.
-pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
-    let mut problems = Vec::new();
-    let names = || table.columns().iter().map(|c| c.name.as_str());
-    let id = roles.id_column(names());
-    examine_roles(table, roles, id, &mut problems);
-    let flow = Flow { n_rows: table.n_rows(), steps: Vec::new() };
-    if !problems.is_empty() {
-        return Examined { problems, flow, ..Examined::default() };
-    }
-    let mut kept =
-        Kept { table: Cow::Borrowed(table), origin: (0..table.n_rows()).collect(), flow, problems, settled: 0 };
-    if !keep_rows(&mut kept, roles) {
-        return kept.failed();
-    }
-
-    let ids = match id {
-        None if kept.flow.n_kept() < table.n_rows() => {
-            Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect())
-        }
-        None => Ids::Rows(table.n_rows()),
-        Some(name) => {
-            let Kept { table, problems, .. } = &mut kept;
-            read_ids(table.column(name).expect("its presence was checked at the door"), problems)
+/// The same with what units have beyond a time and an event. Entries and times that are tied are one time, at which
+/// whoever enters is not yet at risk.
+pub(crate) fn at_horizon(
+    time: &[f64],
+    event: &[bool],
+    further: &Further,
+    horizon: f64,
+) -> (Vec<f64>, Vec<bool>, Further) {
+    let n = time.len();
+    let mut out = further.clone();
+    let (mut times, mut events) = match &further.entry {
+        None => apply_horizon(time, event, horizon),
+        Some(entry) => {
+            let later = entry.iter().copied().filter(|e| *e > 0.0);
+            let all: Vec<f64> = time.iter().copied().chain(later).collect();
+            let mut seen = event.to_vec();
+            seen.resize(all.len(), false);
+            let (all, seen) = apply_horizon(&all, &seen, horizon);
+            let mut merged = all[n..].iter();
+            let of = |e: &f64| if *e > 0.0 { merged.next().copied().unwrap_or(*e) } else { 0.0 };
+            out.entry = Some(entry.iter().map(of).collect());
+            (all, seen)
         }
     };
-    let Kept { table, problems, .. } = &mut kept;
-    let column = |name: &str| table.column(name).expect("its presence was checked at the door");
-    let time = read_time(column(&roles.time_name()), roles, problems);
-    let event = read_event(column(&roles.event), problems);
-    let arms = read_treatment(column(&roles.treatment), roles, problems);
-    let is_covariate = |c: &&Column| roles.role_of(&c.name, id) == "covariate" && c.name != roles.time_name();
-    let columns: Vec<&Column> = match &roles.covariates {
-        Some(list) => list.iter().map(|c| column(c)).collect(),
-        None => table.columns().iter().filter(is_covariate).collect(),
-    };
-    if columns.is_empty() {
-        problems.push(Problem::error(
-            Kind::NoCovariates,
-            "no covariate is left",
-            "matching needs at least one covariate",
-            "add covariate columns, or name them with --covariates",
-        ));
+    times.truncate(n);
+    events.truncate(n);
+    if let Some(competing) = &mut out.competing {
+        competing.iter_mut().zip(&times).for_each(|(c, t)| *c &= *t < horizon);
     }
-    let declared: Vec<(&Column, Declared)> = columns.iter().map(|c| (*c, roles.declared(&c.name))).collect();
-    let encoded = encode(&declared, roles.missing, table.n_rows(), problems);
-    for c in &columns {
-        if let Values::Number(v) = &c.values
-            && roles.declared(&c.name) == Declared::Nothing
-            && looks_like_id(v)
-        {
-            problems.push(
-                Problem::warning(
-                    Kind::LooksLikeId,
-                    "its values are distinct consecutive whole numbers, as in an identifier",
-                    "an identifier tells nothing of a patient and must not be matched on",
-                    "if it is one, name it with --id or leave it out with --drop; if it is not, --numeric says so",
-                )
-                .column(&c.name),
-            );
-        }
-    }
-
-    let (Some(time), Some(event), Some((arm, labels))) = (time, event, arms) else {
-        return kept.failed();
-    };
-    let outcomes = Outcomes { time, event, arm, labels };
-    examine_arms(&outcomes, roles, problems);
-    let units = encoded.map(|Encoded { schema, values }| {
-        examine_levels(&schema, &values, &outcomes, problems);
-        let names = schema.iter().flat_map(Covariate::column_names).collect();
-        let Outcomes { time, event, arm, labels } = outcomes.clone();
-        (Units { ids, time, event, arm, covariates: values, names, labels }, schema)
-    });
-    kept.settle();
-    Examined { outcomes: Some(outcomes), units, problems: kept.problems, flow: kept.flow }
-}
-
-/// Rules on what was asked for: columns that exist, each with one part, and a horizon.
-fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut Vec<Problem>) {
-    let names = || table.columns().iter().map(|c| c.name.as_str());
-    let mut wanted = roles.parts(id);
-    wanted.extend(roles.covariates.iter().flatten().map(|c| ("covariate", c.as_str())));
-    let mut absent = |role: &str, name: &str| {
-        if table.column(name).is_some() {
-            return;
-        }
-        let near = nearest_names(name, names());
-        let all: Vec<&str> = names().take(12).collect();
-        let more = if table.columns().len() > 12 { ", …" } else { "" };
-        let remedy = if near.is_empty() {
-            format!("the table has: {}{more}", all.join(", "))
-        } else {
-            format!("did you mean `{}`? The table has: {}{more}", near.join("` or `"), all.join(", "))
-        };
-        problems.push(
-            Problem::error(
-                Kind::NoSuchColumn,
-                format!("there is no such column (asked for as {role})"),
-                "each named column must be in the table, spelt as in its header",
-                remedy,
-            )
-            .column(name),
-        );
-    };
-    wanted.iter().for_each(|(role, name)| absent(role, name));
-    roles.filters.iter().for_each(|(name, _)| absent("filter", name));
-    for (role, list) in [("numeric", &roles.numeric), ("categorical", &roles.categorical), ("dropped", &roles.drop)] {
-        list.iter().for_each(|name| absent(role, name));
-    }
-    wanted.extend(roles.drop.iter().map(|d| ("dropped", d.as_str())));
-    for (i, (role, name)) in wanted.iter().enumerate() {
-        if let Some((other, _)) = wanted[..i].iter().find(|(_, n)| n == name) {
-            problems.push(
-                Problem::error(
-                    Kind::ColumnUsedTwice,
-                    format!("it is asked for as {other} and as {role}"),
-                    "a column has one part: time, event, treatment, id, covariate or dropped",
-                    "name each column once",
-                )
-                .column(name),
-            );
-        }
-    }
-    for (flag, list, others) in
-        [("--numeric", &roles.numeric, &roles.categorical), ("--categorical", &roles.categorical, &roles.drop)]
-    {
-        for name in list.iter().filter(|n| table.column(n).is_some()) {
-            let role = roles.role_of(name, id);
-            let found = if others.contains(name) && role != "dropped" {
-                "it is declared --numeric and --categorical".to_string()
-            } else if role != "covariate" {
-                format!("it is declared {flag}, but its part is: {role}")
-            } else {
-                continue;
-            };
-            problems.push(
-                Problem::error(
-                    Kind::NotACovariate,
-                    found,
-                    "--numeric and --categorical say how one covariate is read",
-                    "name it once, and only if it is a covariate",
-                )
-                .column(name),
-            );
-        }
-    }
-    if !(roles.horizon > 0.0 && roles.horizon <= LARGEST_VALUE) {
-        problems.push(Problem::error(
-            Kind::BadHorizon,
-            format!("the horizon is {}", roles.horizon),
-            "the horizon is a positive, finite time: it defines who counts as cured",
-            "give it in the unit of the time column, for example 1825 for five years in days",
-        ));
-    }
-    if table.n_rows() == 0 {
-        problems.push(Problem::error(
-            Kind::NoRows,
-            "the table has no rows",
-            "a cohort needs units in both arms",
-            "check that the file holds data below its header",
-        ));
-    }
-}
-
-/// Applies, in this order, filters, the choice of arms, dates, zero times and missing values.
-/// Says whether there is anything to go on with.
-fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
-    for (name, value) in &roles.filters {
-        let held = distinct(kept.column(name), 6);
-        kept.leave_out(format!("{name} is not {value}"), |t, i| {
-            !t.column(name).expect("its presence was checked at the door").values.is(i, value)
-        });
-        if kept.table.n_rows() == 0 {
-            kept.problems.push(
-                Problem::error(
-                    Kind::NothingKept,
-                    format!("no row has the value `{value}`"),
-                    "a filter keeps the rows in which the column has the value",
-                    format!("the column holds {}", quoted(&held)),
-                )
-                .column(name),
-            );
-            return false;
-        }
-    }
-    if let (Some(treated), Some(control)) = (&roles.treated, &roles.control) {
-        let column = kept.column(&roles.treatment);
-        let there = |label: &str| (0..column.values.len()).any(|i| column.values.is(i, label));
-        let mut bad = Vec::new();
-        for (flag, label) in [("--treated", treated), ("--control", control)] {
-            if !there(label) {
-                bad.push(
-                    Problem::error(
-                        Kind::TreatedUnknown,
-                        format!(
-                            "the label `{label}` of {flag} does not occur; the column holds {}",
-                            quoted(&distinct(column, 6))
-                        ),
-                        "each label is a value of the treatment column",
-                        "spell it as in the table",
-                    )
-                    .column(&roles.treatment),
-                );
-            }
-        }
-        if treated == control {
-            bad.push(
-                Problem::error(
-                    Kind::TreatedUnknown,
-                    format!("`{treated}` is both treated and control"),
-                    "two arms are compared",
-                    "name two different values",
-                )
-                .column(&roles.treatment),
-            );
-        }
-        if !bad.is_empty() {
-            kept.problems.extend(bad);
-            return false;
-        }
-        kept.leave_out("in another arm", |t, i| {
-            let values = &t.column(&roles.treatment).expect("its presence was checked at the door").values;
-            !values.is_missing(i) && !values.is(i, treated) && !values.is(i, control)
-        });
-    }
-    if let Some([start, end]) = &roles.dates {
-        let days = [start, end]
-            .map(|name| read_dates(kept.table.column(name).expect("its presence was checked"), &mut kept.problems));
-        let [Some(from), Some(to)] = days else { return false };
-        let values = Values::Number(from.iter().zip(&to).map(|(a, b)| b - a).collect());
-        let dated = kept.table.clone().into_owned().with(Column { name: roles.time_name(), values });
-        kept.table = Cow::Owned(dated);
-    }
-    if roles.zero_time == ZeroTime::Drop {
-        let name = roles.time_name();
-        let n_events = {
-            let (time, event) = (&kept.column(&name).values, &kept.column(&roles.event).values);
-            (0..kept.table.n_rows()).filter(|&i| time.is(i, "0") && event_of(event, i) == Some(true)).count()
-        };
-        let dropped = kept.leave_out("time is zero", |t, i| t.column(&name).is_some_and(|c| c.values.is(i, "0")));
-        if n_events > 0 {
-            kept.problems.push(
-                Problem::warning(
-                    Kind::RowsDropped,
-                    format!(
-                        "{} with a time of zero left out, {n_events} of them with an event",
-                        plural(dropped, "row was", "rows were")
-                    ),
-                    "leaving out early events makes an arm look better than it is",
-                    "consider --zero-time shift",
-                )
-                .column(&name),
-            );
-            kept.settled = kept.problems.len();
-        }
-    }
-    if roles.missing == Missing::Drop {
-        drop_missing(kept, roles);
-    }
-    if kept.table.n_rows() == 0 {
-        kept.problems.push(Problem::error(
-            Kind::NothingKept,
-            "no row is left",
-            "a cohort needs units in both arms",
-            "drop columns that are mostly missing with --drop, or use --missing indicator",
-        ));
-        return false;
-    }
-    true
-}
-
-/// Leaves out rows with a missing value in a column that is used, and says whether they differ.
-fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
-    let id = roles.id_column(kept.table.columns().iter().map(|c| c.name.as_str())).map(str::to_string);
-    let is_used = |name: &str| {
-        let role = if name == roles.time_name() { "time" } else { roles.role_of(name, id.as_deref()) };
-        matches!(role, "time" | "event" | "treatment" | "id" | "covariate")
-    };
-    let used: Vec<String> = kept.table.columns().iter().map(|c| c.name.clone()).filter(|n| is_used(n)).collect();
-    let n = kept.table.n_rows();
-    let mut out = vec![false; n];
-    let mut counts = Vec::new();
-    for name in &used {
-        let values = &kept.column(name).values;
-        let gaps = (0..n).filter(|&i| values.is_missing(i)).inspect(|&i| out[i] = true).count();
-        if gaps > 0 {
-            counts.push(format!("{name} {gaps}"));
-        }
-    }
-    let n_out = out.iter().filter(|o| **o).count();
-    if n_out == 0 {
-        kept.flow.steps.push(FlowStep { reason: "a value is missing".into(), n_dropped: 0 });
-        return;
-    }
-    let mut found =
-        format!("{} left out because of missing values ({})", plural(n_out, "row was", "rows were"), counts.join(", "));
-    if n_out < n {
-        let (time, event, arm) = (
-            &kept.column(&roles.time_name()).values,
-            &kept.column(&roles.event).values,
-            &kept.column(&roles.treatment).values,
-        );
-        let is_event = |i: usize| event_of(event, i).map(|e| f64::from(u8::from(e)));
-        let first = distinct(kept.column(&roles.treatment), 2);
-        let label = roles.treated.clone().or_else(|| first.last().cloned()).unwrap_or_default();
-        let is_treated = |i: usize| (!arm.is_missing(i)).then(|| f64::from(u8::from(arm.is(i, &label))));
-        let time = |i: usize| match time {
-            Values::Number(v) => Some(v[i]).filter(|t| t.is_finite()),
-            _ => None,
-        };
-        let mut differing = Vec::new();
-        let mut compare = |what: &str, value: &dyn Fn(usize) -> Option<f64>, show: &dyn Fn(f64) -> String| {
-            let side =
-                |left_out: bool| -> Vec<f64> { (0..n).filter(|&i| out[i] == left_out).filter_map(value).collect() };
-            let (a, b) = (side(true), side(false));
-            if a.is_empty() || b.is_empty() {
-                return;
-            }
-            let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
-            let variance = |v: &[f64]| v.iter().map(|x| (x - mean(v)).powi(2)).sum::<f64>() / v.len() as f64;
-            let sd = ((variance(&a) + variance(&b)) / 2.0).sqrt();
-            found.push_str(&format!("; {what} {} among them, {} among the others", show(mean(&a)), show(mean(&b))));
-            if (mean(&a) - mean(&b)).abs() > 0.1 * sd {
-                differing.push(what.to_string());
-            }
-        };
-        let percent = |x: f64| format!("{:.1} %", 100.0 * x);
-        compare("events", &is_event, &percent);
-        compare(&format!("in arm `{label}`"), &is_treated, &percent);
-        compare("mean time", &time, &|x| format!("{x:.1}"));
-        found.push_str(&match differing.is_empty() {
-            true => "; in none of these do they differ by more than 0.1 standard deviations".to_string(),
-            false => format!("; they differ by more than 0.1 standard deviations in: {}", differing.join(", ")),
-        });
-    }
-    kept.leave_out("a value is missing", |_, i| out[i]);
-    kept.problems.push(Problem::warning(
-        Kind::RowsDropped,
-        found,
-        "patients who are left out are not represented: where they differ, so may the effects",
-        "compare with --missing indicator, or leave out the columns with most gaps by --drop",
-    ));
-    kept.settled = kept.problems.len();
-}
-
-/// Days since 1970-01-01; NaN where a date is missing.
-fn read_dates(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
-    let Values::Text(t) = &column.values else {
-        problems.push(
-            Problem::error(
-                Kind::NotADate,
-                "it holds no dates",
-                "--start and --end name columns of dates, written as 2019-07-31",
-                "if the column holds times as numbers, name it with --time",
-            )
-            .column(&column.name),
-        );
-        return None;
-    };
-    let levels: Vec<Option<DateText>> = t.levels.iter().map(|l| date(l)).collect();
-    let of_row = |i: usize| levels.get(t.codes[i] as usize);
-    let is_bad = |wanted: Option<DateText>| move |i: usize| of_row(i).is_some_and(|d| *d == wanted);
-    let before = problems.len();
-    for (kind, wanted, what, remedy) in [
-        (
-            Kind::AmbiguousDate,
-            Some(DateText::Ambiguous),
-            "may be day, month and year in any order",
-            "write dates as year-month-day, 2019-07-31",
-        ),
-        (Kind::NotADate, Some(DateText::Impossible), "is no day of the calendar", "correct it"),
-        (Kind::NotADate, None, "is not a date", "write dates as year-month-day, 2019-07-31, without a time of day"),
-    ] {
-        let rows = rows_where(t.codes.len(), is_bad(wanted));
-        if let Some(&row) = rows.first.first() {
-            let example = t.get(row - 1).unwrap_or("");
-            problems.push(
-                Problem::error(
-                    kind,
-                    format!("{}: `{example}` {what}", plural(rows.count, "value is not read", "values are not read")),
-                    "dates are written as 2019-07-31, so that nobody has to guess",
-                    remedy,
-                )
-                .column(&column.name)
-                .rows(&rows),
-            );
-        }
-    }
-    (problems.len() == before).then(|| {
-        (0..t.codes.len())
-            .map(|i| match of_row(i) {
-                Some(Some(DateText::Days(d))) => *d as f64,
-                _ => f64::NAN,
-            })
-            .collect()
-    })
-}
-
-/// Whether a row has an event; `None` if that cannot be read.
-fn event_of(values: &Values, row: usize) -> Option<bool> {
-    match values {
-        Values::Number(v) if v[row] == 0.0 => Some(false),
-        Values::Number(v) if v[row] == 1.0 => Some(true),
-        Values::Text(t) => match t.get(row)?.to_ascii_lowercase().as_str() {
-            "false" | "0" => Some(false),
-            "true" | "1" => Some(true),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Warns of levels that only one arm has: their patients have nobody like them in the other.
-fn examine_levels(schema: &[Covariate], values: &[f64], outcomes: &Outcomes, problems: &mut Vec<Problem>) {
-    let width = schema.last().map_or(0, |c| c.columns().end);
-    for c in schema.iter().filter(|c| c.is_category()) {
-        let mut counts = vec![[0usize; 2]; c.columns().len()];
-        for (row, arm) in values.chunks_exact(width).zip(&outcomes.arm) {
-            if let Some(level) = row[c.columns()].iter().position(|v| *v == 1.0) {
-                counts[level][arm.index()] += 1;
-            }
-        }
-        let lonely: Vec<String> = counts
-            .iter()
-            .enumerate()
-            .filter(|(_, n)| n[0] == 0 || n[1] == 0)
-            .map(|(l, n)| {
-                format!("`{}` ({} {})", c.level(l), n[0] + n[1], if n[0] > 0 { "control" } else { "treated" })
-            })
-            .collect();
-        if !lonely.is_empty() {
-            problems.push(
-                Problem::warning(
-                    Kind::LevelInOneArm,
-                    format!(
-                        "{} only in one arm: {}",
-                        if lonely.len() == 1 { "a level occurs" } else { "levels occur" },
-                        lonely.join(", ")
-                    ),
-                    "such patients are compared with patients of other levels in the other arm",
-                    "merge the level with one like it, or leave these patients out",
-                )
-                .column(&c.name),
-            );
-        }
-    }
-}
-
-/// Refuses missing values; says whether there were any.
-fn refuse_missing(column: &Column, role: &str, problems: &mut Vec<Problem>) -> bool {
-    let n = column.values.len();
-    let missing = rows_where(n, |i| column.values.is_missing(i));
-    if !missing.is_empty() {
-        problems.push(missing_values(&column.name, role, &missing, missing.count == n));
-    }
-    !missing.is_empty()
-}
-
-fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
-    let ids = match &column.values {
-        Values::Id(ids) => ids.clone(),
-        Values::Number(v)
-            if v.iter().all(|x| x.is_nan() || (x.fract() == 0.0 && x.abs() < 9e15))
-                && !v.iter().any(|x| x.is_nan()) =>
-        {
-            Ids::Integers(v.iter().map(|&x| x as i64).collect())
-        }
-        Values::Number(v) => Ids::from_texts(v.iter().map(|x| if x.is_nan() { String::new() } else { x.to_string() })),
-        Values::Text(t) => Ids::from_texts((0..t.codes.len()).map(|i| t.get(i).unwrap_or(""))),
-    };
-    if refuse_missing(&Column { name: column.name.clone(), values: Values::Id(ids.clone()) }, "the id", problems) {
-        return ids;
-    }
-    let order = id_order(&ids);
-    let mut repeated = RowList::default();
-    let mut example = None;
-    for w in order.windows(2) {
-        if ids.text(w[0] as usize) == ids.text(w[1] as usize) {
-            repeated.count += 1;
-            repeated.first.push(w[0].max(w[1]) as usize + 1);
-            example.get_or_insert_with(|| ids.text(w[0] as usize).into_owned());
-        }
-    }
-    if let Some(example) = example {
-        repeated.first.sort_unstable();
-        repeated.first.dedup();
-        repeated.first.truncate(5);
-        problems.push(
-            Problem::error(
-                Kind::DuplicateIds,
-                format!("{}, such as `{example}`", plural(repeated.count, "id occurs again", "ids occur again")),
-                "each id names one unit; splits and ties go by id",
-                "keep one row for each unit, or name another id column with --id",
-            )
-            .column(&column.name)
-            .rows(&repeated),
-        );
-    }
-    ids
-}
-
-fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
-    let remedy = "give times as numbers, such as days since the start; a decimal comma must become a point; dates are named with --start and --end";
-    let mut values = numbers(column, "the time", remedy, problems)?.into_owned();
-    let missing = refuse_missing(column, "the time", problems);
-    let infinite = refuse_not_finite(&column.name, &values, problems);
-    if roles.zero_time == ZeroTime::Shift && values.contains(&0.0) {
-        let half = 0.5 * values.iter().copied().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
-        let zero = rows_where(values.len(), |i| values[i] == 0.0);
-        if half.is_finite() {
-            values.iter_mut().filter(|t| **t == 0.0).for_each(|t| *t = half);
-            problems.push(
-                Problem::warning(
-                    Kind::TimeNotPositive,
-                    format!(
-                        "{} taken as {half}, half of the smallest positive time",
-                        plural(zero.count, "time of zero is", "times of zero are")
-                    ),
-                    "an event on day 0 happened during it",
-                    "compare with --zero-time drop",
-                )
-                .column(&column.name)
-                .rows(&zero),
-            );
-        }
-    }
-    let low = rows_where(values.len(), |i| values[i] <= 0.0);
-    if !low.is_empty() {
-        let zeros = values.iter().filter(|t| **t == 0.0).count();
-        let (found, remedy) = if roles.dates.is_some() && zeros < low.count {
-            (
-                plural(low.count, "end is on or before its start", "ends are on or before their starts"),
-                "correct the dates; an end on the day of its start is handled by --zero-time drop or --zero-time shift",
-            )
-        } else if zeros == low.count {
-            (
-                plural(low.count, "time is zero", "times are zero"),
-                "--zero-time shift takes half of the smallest positive time instead; --zero-time drop leaves these rows out, which is harmless for a censoring and not for an event",
-            )
-        } else {
-            (
-                plural(low.count, "time is zero or negative", "times are zero or negative"),
-                "correct negative times; zero times are handled by --zero-time shift or --zero-time drop",
-            )
-        };
-        problems.push(
-            Problem::error(
-                Kind::TimeNotPositive,
-                found,
-                "a time is counted from the start of follow-up and must be positive",
-                remedy,
-            )
-            .column(&column.name)
-            .rows(&low),
-        );
-    }
-    (!missing && !infinite && low.is_empty()).then_some(values)
-}
-
-fn read_event(column: &Column, problems: &mut Vec<Problem>) -> Option<Vec<bool>> {
-    if refuse_missing(column, "the event", problems) {
-        return None;
-    }
-    let n = column.values.len();
-    let read = |i: usize| event_of(&column.values, i);
-    let bad = rows_where(n, |i| read(i).is_none());
-    if bad.is_empty() {
-        return (0..n).map(read).collect();
-    }
-    let found = distinct(column, 4);
-    let one_two = found.iter().all(|f| f == "1" || f == "2");
-    problems.push(
-        Problem::error(
-            Kind::EventCoding,
-            format!(
-                "{} not an event indicator; the column holds {}",
-                plural(bad.count, "value is", "values are"),
-                quoted(&found)
-            ),
-            "the event is 1 or true if it was seen, 0 or false if the unit was censored",
-            if one_two {
-                "this looks like the 1/2 coding of R's survival (2 = event): subtract 1"
-            } else {
-                "recode the column as 0 and 1"
-            },
-        )
-        .column(&column.name)
-        .rows(&bad),
-    );
-    None
-}
-
-/// The first few distinct values of a column, as text.
-fn distinct(column: &Column, most: usize) -> Vec<String> {
-    match &column.values {
-        Values::Text(t) => {
-            let mut levels = t.levels.clone();
-            levels.sort();
-            levels.truncate(most);
-            levels
-        }
-        Values::Number(v) => {
-            let mut seen: Vec<f64> = Vec::new();
-            for &x in v.iter().filter(|x| !x.is_nan()) {
-                if !seen.contains(&x) {
-                    seen.push(x);
-                    if seen.len() == most {
-                        break;
-                    }
-                }
-            }
-            seen.sort_by(f64::total_cmp);
-            seen.iter().map(f64::to_string).collect()
-        }
-        Values::Id(ids) => (0..ids.len().min(most)).map(|i| ids.text(i).into_owned()).collect(),
-    }
-}
-
-/// Labels that mean treated without being told.
-const TREATED_LABELS: [&str; 4] = ["1", "true", "yes", "treated"];
-
-/// A label as it must be typed.
-fn shell(label: &str) -> String {
-    let plain = !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || "+-_.:/%@,".contains(c));
-    if plain { label.to_string() } else { format!("'{}'", label.replace('\'', "'\\''")) }
-}
-
-fn read_treatment(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<(Vec<Arm>, [String; 2])> {
-    let (treated, control) = (roles.treated.as_deref(), roles.control.as_deref());
-    if refuse_missing(column, "the treatment", problems) {
-        return None;
-    }
-    let labels = distinct(column, 6);
-    if labels.len() != 2 {
-        let more = if labels.len() == 6 { " and perhaps more" } else { "" };
-        problems.push(
-            Problem::error(
-                Kind::TreatmentValues,
-                format!(
-                    "it holds {}: {}{more}",
-                    plural(labels.len(), "distinct value", "distinct values"),
-                    quoted(&labels)
-                ),
-                "the treatment has exactly two values, treated and control",
-                if labels.len() < 2 {
-                    "check that the column is the right one and that both arms are in the file".to_string()
-                } else {
-                    let first = treated.unwrap_or(&labels[1]);
-                    let second = control.or(labels.iter().map(String::as_str).find(|l| *l != first)).unwrap_or_default();
-                    format!(
-                        "name the two that you want to compare, as in --treated {} --control {}; rows of the others are left out and counted",
-                        shell(first),
-                        shell(second)
-                    )
-                },
-            )
-            .column(&column.name),
-        );
-        return None;
-    }
-    let found = |label: &str| {
-        labels
-            .iter()
-            .position(|l| l == label || matches!((l.parse::<f64>(), label.parse::<f64>()), (Ok(a), Ok(b)) if a == b))
-    };
-    let of_treated = match (treated, control) {
-        (Some(label), _) => found(label),
-        (None, Some(label)) => found(label).map(|i| 1 - i),
-        (None, None) => {
-            let evident: Vec<usize> =
-                (0..2).filter(|&i| TREATED_LABELS.contains(&labels[i].to_ascii_lowercase().as_str())).collect();
-            (evident.len() == 1).then(|| evident[0])
-        }
-    };
-    let Some(of_treated) = of_treated else {
-        let problem = match treated.or(control) {
-            Some(label) => Problem::error(
-                Kind::TreatedUnknown,
-                format!("the label `{label}` does not occur; the column holds {}", quoted(&labels)),
-                "the treated label is one of the two values of the treatment column",
-                format!("use --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
-            ),
-            None => Problem::error(
-                Kind::TreatedUnclear,
-                format!("it is not evident which of {} means treated", quoted(&labels)),
-                "1, true, yes or treated mean treated; any other label must be named",
-                format!("add --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
-            ),
-        };
-        problems.push(problem.column(&column.name));
-        return None;
-    };
-    let n = column.values.len();
-    let treated_value: f64 = labels[of_treated].parse().unwrap_or(f64::NAN);
-    let is_treated = |i: usize| match &column.values {
-        Values::Number(v) => v[i] == treated_value,
-        Values::Text(t) => t.get(i) == Some(labels[of_treated].as_str()),
-        Values::Id(ids) => ids.text(i) == labels[of_treated].as_str(),
-    };
-    let arm = (0..n).map(|i| if is_treated(i) { Arm::Treated } else { Arm::Control }).collect();
-    Some((arm, [labels[1 - of_treated].clone(), labels[of_treated].clone()]))
-}
-
-/// Whole numbers that, sorted, go up by one.
-fn looks_like_id(values: &[f64]) -> bool {
-    if values.len() < 10 || values.iter().any(|v| v.fract() != 0.0) {
-        return false;
-    }
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
-    if high - low + 1.0 != values.len() as f64 {
-        return false;
-    }
-    let mut seen = vec![false; values.len()];
-    values.iter().for_each(|v| seen[(v - low) as usize] = true);
-    seen.into_iter().all(|s| s)
-}
-
-/// Rules on each arm as a whole.
-fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>) {
-    let Outcomes { time, event, arm, labels } = outcomes;
-    let (capped, before) = apply_horizon(time, event, roles.horizon);
-    for z in Arm::BOTH {
-        let who = format!("the {} arm (`{}`)", z.name(), labels[z.index()]);
-        let members = || (0..time.len()).filter(|&i| arm[i] == z);
-        if !members().any(|i| before[i]) {
-            problems.push(
-                Problem::error(
-                    Kind::NoEvent,
-                    format!("{who} has no event before the horizon {}", roles.horizon),
-                    "each arm needs events before the horizon: without them the mean event time has no meaning",
-                    "check the event column (1 = event seen) and the unit of the horizon",
-                )
-                .column(&roles.event),
-            );
-        }
-        let mut event_times: Vec<f64> = members().filter(|&i| before[i]).map(|i| capped[i]).collect();
-        let n_events = event_times.len();
-        event_times.sort_by(f64::total_cmp);
-        event_times.dedup();
-        if n_events >= MANY_EVENTS && event_times.len() * TIES_PER_TIME <= n_events {
-            problems.push(
-                Problem::warning(
-                    Kind::HeavyTies,
-                    format!("in {who} {n_events} events share {}", plural(event_times.len(), "time", "different times")),
-                    "ties are handled exactly, but a mean event time is no finer than the unit that times were rounded to",
-                    "if times in days are at hand, use them",
-                )
-                .column(&roles.time_name()),
-            );
-        }
-        let at_horizon = members().filter(|&i| capped[i] == roles.horizon).count();
-        let last = members().map(|i| capped[i]).fold(0.0, f64::max);
-        // A curve that ends in an event at its last time has reached zero: it needs nobody at H.
-        let reaches_zero = members().filter(|&i| capped[i] == last).all(|i| before[i]);
-        if at_horizon == 0 && !reaches_zero {
-            problems.push(
-                Problem::error(
-                    Kind::NobodyAtHorizon,
-                    format!("in {who} nobody is followed to the horizon {}; follow-up ends at {last}", roles.horizon),
-                    "the cure probability is read off at the horizon, so someone must be at risk there",
-                    format!("choose a horizon of at most {last}"),
-                )
-                .column(&roles.time_name()),
-            );
-        } else if at_horizon < FEW_AT_HORIZON && !reaches_zero {
-            problems.push(
-                Problem::warning(
-                    Kind::FewAtHorizon,
-                    format!(
-                        "in {who} only {} followed to the horizon {}",
-                        plural(at_horizon, "unit is", "units are"),
-                        roles.horizon
-                    ),
-                    "many match groups will have nobody at risk at the horizon, and their curve is carried forward",
-                    "consider an earlier horizon",
-                )
-                .column(&roles.time_name()),
-            );
-        }
-    }
+    (times, events, out)
 }

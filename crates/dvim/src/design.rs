@@ -120,6 +120,7 @@ pub fn fit(
             covariates,
             n_covariates,
             horizon: cohort.horizon(),
+            further: (!training.further.is_empty()).then_some(&training.further),
         };
         cure::fit(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
     };

@@ -8,7 +8,8 @@ use crate::cohort::{Arm, Cohort};
 use crate::interval::{self, Interval};
 use crate::matching::{Index, Points};
 use crate::metric::Metric;
-use crate::survival::Summary;
+use crate::outcome::Outcome;
+use crate::survival::{FEW_AT_RISK, Summary};
 
 /// What one match group gave: its curve at H, and how far its farthest member is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -105,17 +106,21 @@ pub enum Flag {
     TimeCarriedForward(Arm),
     /// The time group has no event before H: its CMET, and with it the time effect, is undefined.
     NoEvent(Arm),
+    /// With delayed entry an event of a group met few at risk.
+    FewAtRisk(Arm),
 }
 
 impl Flag {
     /// All flags, in the order in which they are written.
-    pub const ALL: [Flag; 6] = [
+    pub const ALL: [Flag; 8] = [
         Flag::CureCarriedForward(Arm::Treated),
         Flag::CureCarriedForward(Arm::Control),
         Flag::TimeCarriedForward(Arm::Treated),
         Flag::TimeCarriedForward(Arm::Control),
         Flag::NoEvent(Arm::Treated),
         Flag::NoEvent(Arm::Control),
+        Flag::FewAtRisk(Arm::Treated),
+        Flag::FewAtRisk(Arm::Control),
     ];
 
     /// Its name in files.
@@ -127,6 +132,8 @@ impl Flag {
             Flag::TimeCarriedForward(Arm::Control) => "time_carried_forward_control",
             Flag::NoEvent(Arm::Treated) => "no_event_treated",
             Flag::NoEvent(Arm::Control) => "no_event_control",
+            Flag::FewAtRisk(Arm::Treated) => "few_at_risk_treated",
+            Flag::FewAtRisk(Arm::Control) => "few_at_risk_control",
         }
     }
 
@@ -148,6 +155,10 @@ impl Flag {
             Flag::NoEvent(z) => {
                 format!("the {} time group has no event before the horizon: the time effect is undefined", z.name())
             }
+            Flag::FewAtRisk(z) => format!(
+                "an event of a {} group met fewer than {FEW_AT_RISK} at risk while others had yet to enter: the curve rests on few",
+                z.name()
+            ),
         }
     }
 }
@@ -238,6 +249,7 @@ impl Effect {
             Flag::CureCarriedForward(z) => self.arm(z).cure.curve.carried_forward(),
             Flag::TimeCarriedForward(z) => self.arm(z).time.curve.carried_forward(),
             Flag::NoEvent(z) => self.arm(z).time.curve.n_events == 0,
+            Flag::FewAtRisk(z) => self.arm(z).cure.curve.thin || self.arm(z).time.curve.thin,
         }
     }
 
@@ -256,6 +268,8 @@ pub struct Pool {
     rank: Vec<u32>,
     /// Times and events in order of time.
     by_time: Vec<(f64, bool)>,
+    /// All of the outcomes in order of time, where units do not all count alike.
+    outcomes: Option<Vec<Outcome>>,
     horizon: f64,
 }
 
@@ -264,7 +278,15 @@ impl Pool {
     pub fn new(cohort: &Cohort, units: Vec<u32>) -> Pool {
         let outcome = |&i: &u32| (cohort.time(i as usize), cohort.event(i as usize));
         let outcomes: Vec<(f64, bool)> = units.iter().map(outcome).collect();
-        Pool::of_outcomes(units, &outcomes, cohort.horizon())
+        let mut pool = Pool::of_outcomes(units, &outcomes, cohort.horizon());
+        if !cohort.further().is_empty() {
+            let mut sorted = vec![Outcome::plain(0.0, false); pool.len()];
+            for (&i, &r) in pool.units.iter().zip(&pool.rank) {
+                sorted[r as usize] = cohort.outcome(i as usize);
+            }
+            pool.outcomes = Some(sorted);
+        }
+        pool
     }
 
     /// The pool of units with these outcomes. A simulation's oracle brings outcomes of its own.
@@ -275,7 +297,7 @@ impl Pool {
         for (r, &i) in order.iter().enumerate() {
             rank[i as usize] = r as u32;
         }
-        Pool { units, rank, by_time: order.iter().map(|&i| outcomes[i as usize]).collect(), horizon }
+        Pool { units, rank, by_time: order.iter().map(|&i| outcomes[i as usize]).collect(), outcomes: None, horizon }
     }
 
     /// Number of units.
@@ -291,6 +313,11 @@ impl Pool {
     /// The covariates of the pool's units, row-major.
     pub fn covariates(&self, cohort: &Cohort) -> Vec<f64> {
         self.units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+    }
+
+    /// All of the outcomes in order of time, where units do not all count alike.
+    pub fn outcomes(&self) -> Option<&[Outcome]> {
+        self.outcomes.as_deref()
     }
 
     /// Times and events in order of time.
@@ -336,6 +363,10 @@ impl Pool {
     /// reused from group to group.
     pub fn summary(&self, members: &[u32], scratch: &mut Vec<u32>) -> Summary {
         self.order(members, scratch);
+        if let Some(outcomes) = &self.outcomes {
+            let group: Vec<Outcome> = scratch.iter().map(|&r| outcomes[r as usize]).collect();
+            return Summary::of_outcomes(&group, self.horizon);
+        }
         Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
     }
 

@@ -85,6 +85,20 @@ pub enum ProblemKind {
     UnknownLevel,
     /// A constraint on matching cannot be used.
     BadConstraint,
+    /// A case weight is not positive.
+    BadWeight,
+    /// Clusters cannot be used.
+    BadCluster,
+    /// A time of entry is before the origin or not before the time.
+    BadEntry,
+    /// Weights differ much, or look like counts.
+    UnequalWeights,
+    /// With delayed entry an event meets few at risk.
+    FewAtRisk,
+    /// Imputed data sets cannot be pooled.
+    BadImputation,
+    /// A stage cannot take weights, clusters, delayed entry or causes.
+    NotSupported,
 }
 
 impl ProblemKind {
@@ -127,6 +141,13 @@ impl ProblemKind {
             HeavyTies => "heavy_ties",
             UnknownLevel => "unknown_level",
             BadConstraint => "bad_constraint",
+            BadWeight => "bad_weight",
+            BadCluster => "bad_cluster",
+            BadEntry => "bad_entry",
+            UnequalWeights => "unequal_weights",
+            FewAtRisk => "few_at_risk",
+            BadImputation => "bad_imputation",
+            NotSupported => "not_supported",
         }
     }
 }

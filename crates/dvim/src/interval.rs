@@ -44,6 +44,10 @@ pub fn two_sided(confidence: f64) -> f64 {
 
 /// The interval of Ŝ(H): Wilson's, `(p + z²/2n′ ± z √(p(1−p)/n′ + z²/4n′²)) / (1 + z²/n′)`, with n′ the effective size.
 pub fn share(curve: &Summary, confidence: f64) -> Interval {
+    if curve.greenwood.is_nan() {
+        // One cluster says nothing of how clusters vary.
+        return Interval { se: None, low: 0.0, high: 1.0 };
+    }
     let (low, high) = wilson(curve.survival, curve.effective_size(), two_sided(confidence));
     Interval { se: curve.survival_se(), low, high }
 }
@@ -60,6 +64,13 @@ fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
 /// Wilson's interval of Ŝ at each event time of a curve: what [`share`] gives at a horizon just after it.
 pub fn band(curve: &SurvivalCurve, confidence: f64) -> Vec<(Step, [f64; 2])> {
     let z = two_sided(confidence);
+    if !curve.is_plain() {
+        let limits = |s: &Step| {
+            let (low, high) = wilson(s.survival, curve.summary(s.time.next_up()).effective_size(), z);
+            (*s, [low, high])
+        };
+        return curve.steps().iter().filter(|s| s.n_events > 0).map(limits).collect();
+    }
     let (mut greenwood, mut n_events) = (0.0, 0);
     let limits = |s: &Step| {
         n_events += s.n_events;

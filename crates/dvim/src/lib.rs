@@ -36,16 +36,17 @@
 
 pub mod error;
 mod numeric;
+pub mod outcome;
 pub mod table;
 pub mod schema;
 pub mod cohort;
 pub mod split;
+pub mod survival;
 pub mod cure;
 pub mod joint;
 pub mod matching;
 pub mod metric;
 pub mod design;
-pub mod survival;
 pub mod interval;
 pub mod effect;
 pub mod martingale;
@@ -55,4 +56,5 @@ pub mod analysis;
 pub mod overview;
 pub mod compare;
 pub mod audit;
+pub mod several;
 pub mod simulate;

@@ -2,10 +2,11 @@
 //! like, the marginal curves, and every problem. For a person who wants to know whether the tool
 //! understood the data.
 
-use crate::analysis::Options;
-use crate::cohort::{Arm, Cohort, Flow, Roles, apply_horizon, examine};
+use crate::analysis::{Estimator, Options, refuse_adjusted};
+use crate::cohort::{Arm, Cohort, Flow, Roles, at_horizon, examine};
 use crate::constraint::Rules;
 use crate::error::Problem;
+use crate::outcome::{ALONE, Outcome};
 use crate::schema::{Covariate, Kind};
 use crate::survival::{Estimate, SurvivalCurve};
 use crate::table::{Column, Table, Values, date};
@@ -42,6 +43,8 @@ pub struct ArmOverview {
     pub n_units: usize,
     /// Events before the horizon.
     pub n_events: usize,
+    /// Events of other causes before the horizon.
+    pub n_competing: usize,
     /// Censored before the horizon.
     pub n_censored: usize,
     /// Still at risk at the horizon.
@@ -82,15 +85,20 @@ impl Overview {
     pub fn of(table: &Table, roles: &Roles, options: &Options) -> Overview {
         let found = examine(table, roles);
         let mut problems = found.problems;
+        let further = found.outcomes.as_ref().map(|o| o.further.clone());
         let arms = found.outcomes.map(|o| {
-            let (capped, before) = apply_horizon(&o.time, &o.event, roles.horizon);
+            let (capped, before, further) = at_horizon(&o.time, &o.event, &o.further, roles.horizon);
             Arm::BOTH.map(|arm| {
                 let members: Vec<usize> = (0..o.arm.len()).filter(|&i| o.arm[i] == arm).collect();
-                let pick = |v: &[f64]| -> Vec<f64> { members.iter().map(|&i| v[i]).collect() };
-                let curve = SurvivalCurve::new(&pick(&capped), &members.iter().map(|&i| before[i]).collect::<Vec<_>>());
-                let recorded = pick(&o.time);
-                // Follow-up ends at censoring; an event hides how much longer it would have gone on.
-                let reverse = SurvivalCurve::new(&recorded, &members.iter().map(|&i| !o.event[i]).collect::<Vec<_>>());
+                let curve = members.iter().map(|&i| further.outcome(i, capped[i], before[i])).collect();
+                let curve = SurvivalCurve::of_outcomes(curve);
+                // Follow-up ends at censoring; an event, of any cause, hides how much longer it would have gone on.
+                let lost = |i: usize| !o.event[i] && o.further.competing.as_ref().is_none_or(|c| !c[i]);
+                let reverse =
+                    members.iter().map(|&i| Outcome { weight: 1.0, ..o.further.outcome(i, o.time[i], lost(i)) });
+                let reverse = reverse.map(|u| Outcome { competing: false, cluster: ALONE, ..u }).collect();
+                let reverse = SurvivalCurve::of_outcomes(reverse);
+                let n_competing = members.iter().filter(|&&i| further.competing.as_ref().is_some_and(|c| c[i])).count();
                 let summary = curve.summary(roles.horizon);
                 let (restricted_mean, mean_event_time) = curve.means_with_se(roles.horizon);
                 ArmOverview {
@@ -98,7 +106,8 @@ impl Overview {
                     label: o.labels[arm.index()].clone(),
                     n_units: members.len(),
                     n_events: summary.n_events,
-                    n_censored: members.len() - summary.n_events - summary.n_at_risk,
+                    n_competing,
+                    n_censored: members.len() - summary.n_events - n_competing - summary.n_at_risk,
                     n_at_risk: summary.n_at_risk,
                     median_follow_up: reverse.steps().iter().find(|s| s.survival <= 0.5).map(|s| s.time),
                     last_time: reverse.last_time().unwrap_or(0.0),
@@ -111,6 +120,8 @@ impl Overview {
         });
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
+            problems
+                .extend(further.filter(|_| options.estimator != Estimator::Paper).and_then(|f| refuse_adjusted(&f)));
         }
         if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
             let cohort = Cohort::from_units(units.clone(), roles.horizon).with_schema(schema.clone());

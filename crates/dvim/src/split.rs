@@ -8,6 +8,7 @@
 //! part, and adding or dropping a unit moves at most a few others.
 
 use crate::cohort::{Arm, Cohort};
+use crate::outcome::Further;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
@@ -35,6 +36,8 @@ pub struct TrainingArm {
     pub event: Vec<bool>,
     /// Covariates, row-major, as recorded.
     pub covariates: Vec<f64>,
+    /// Weights, entries, clusters and other causes.
+    pub further: Further,
 }
 
 impl<'a> Split<'a> {
@@ -101,7 +104,8 @@ impl TrainingSet<'_> {
     pub fn arm(&self, arm: Arm) -> TrainingArm {
         let cohort = self.0.cohort;
         let units = self.0.units(Some(arm), true);
-        let mut out = TrainingArm { time: Vec::new(), event: Vec::new(), covariates: Vec::new() };
+        let further = cohort.further().select(&units);
+        let mut out = TrainingArm { time: Vec::new(), event: Vec::new(), covariates: Vec::new(), further };
         for i in units.into_iter().map(|i| i as usize) {
             out.time.push(cohort.time(i));
             out.event.push(cohort.event(i));

@@ -8,6 +8,11 @@
 //! - conditional mean event time `CMET(H) = Σ tᵢ ΔFᵢ / (1 − Ŝ(H))` over tᵢ < H,
 //!   which is the paper's `(RMST − H·Ŝ(H)) / (1 − Ŝ(H))` without its cancellation.
 
+mod further;
+
+use crate::outcome::Outcome;
+pub use further::FEW_AT_RISK;
+
 /// One distinct time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
@@ -17,6 +22,8 @@ pub struct Step {
     pub n_at_risk: usize,
     /// Events at it.
     pub n_events: usize,
+    /// Events of other causes at it.
+    pub n_competing: usize,
     /// Units censored at it, after the events.
     pub n_censored: usize,
     /// Ŝ at it.
@@ -56,7 +63,7 @@ impl<I: Iterator<Item = (f64, bool)>> Iterator for Steps<I> {
             self.survival *= (n_at_risk - n_events) as f64 / n_at_risk as f64;
         }
         self.n_at_risk -= n_here;
-        Some(Step { time, n_at_risk, n_events, n_censored: n_here - n_events, survival: self.survival })
+        Some(Step { time, n_at_risk, n_events, n_competing: 0, n_censored: n_here - n_events, survival: self.survival })
     }
 }
 
@@ -77,9 +84,31 @@ pub struct Summary {
     pub area_mean: f64,
     /// Their spread: `Σ gᵢ (Bᵢ − mean)²`.
     pub area_spread: f64,
+    /// Probability of no event of any cause before H: Ŝ(H) where there is one cause.
+    pub event_free: f64,
+    /// Effective units in a unit, below 1 where weights differ or clusters are shared.
+    pub worth: f64,
+    /// Whether an event met few units at risk while others had yet to enter.
+    pub thin: bool,
 }
 
 impl Summary {
+    /// Of a sample of this size, before anything happens.
+    fn nothing_seen(n: usize) -> Summary {
+        Summary {
+            survival: 1.0,
+            event_area: 0.0,
+            n_at_risk: n,
+            n_events: 0,
+            greenwood: 0.0,
+            area_mean: 0.0,
+            area_spread: 0.0,
+            event_free: 1.0,
+            worth: 1.0,
+            thin: false,
+        }
+    }
+
     /// Summarises a group, given in order of time, at horizon H. Allocates nothing.
     pub fn of_sorted(sorted: impl Iterator<Item = (f64, bool)>, n: usize, horizon: f64) -> Summary {
         Summary::of_steps(Steps::new(sorted, n), n, horizon)
@@ -93,38 +122,6 @@ impl Summary {
         running.summary
     }
 
-    /// Summarises a weighted sample, in any order, at horizon H: Ŝ = Π (1 − d/r) with d and r sums of weights. Counts are of
-    /// units. Weights are positive. Greenwood's formula is not for weights: what errors rest on is not a number.
-    pub fn of_weighted(units: &[(f64, bool, f64)], horizon: f64) -> Summary {
-        let mut sorted = units.to_vec();
-        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        // Weight at risk, summed from the last unit on, so that it cannot drift below zero.
-        let mut at_risk = vec![0.0; sorted.len() + 1];
-        for (i, unit) in sorted.iter().enumerate().rev() {
-            at_risk[i] = at_risk[i + 1] + unit.2;
-        }
-        let mut out = Summary {
-            survival: 1.0,
-            event_area: 0.0,
-            n_at_risk: sorted.len(),
-            n_events: 0,
-            greenwood: f64::NAN,
-            area_mean: f64::NAN,
-            area_spread: f64::NAN,
-        };
-        let mut start = 0;
-        for tied in sorted.chunk_by(|a, b| a.0 == b.0).take_while(|tied| tied[0].0 < horizon) {
-            let deaths: f64 = tied.iter().filter(|u| u.1).map(|u| u.2).sum();
-            let survival = out.survival * ((at_risk[start] - deaths) / at_risk[start]).max(0.0);
-            out.event_area += tied[0].0 * (out.survival - survival);
-            out.survival = survival;
-            out.n_events += tied.iter().filter(|u| u.1).count();
-            start += tied.len();
-            out.n_at_risk = sorted.len() - start;
-        }
-        out
-    }
-
     /// E[T | T < H], or `None` where there is no event before H.
     pub fn mean_event_time(&self) -> Option<f64> {
         (self.n_events > 0).then(|| self.event_area / (1.0 - self.survival))
@@ -135,9 +132,10 @@ impl Summary {
         horizon * self.survival + self.event_area
     }
 
-    /// Greenwood's standard error of Ŝ(H), `Ŝ √G`; 0 without an event, `None` where Ŝ(H) = 0, as in R's survfit.
+    /// Greenwood's standard error of Ŝ(H), `Ŝ √G`; 0 without an event, `None` where Ŝ(H) = 0, as in R's survfit, or where all
+    /// units are of one cluster.
     pub fn survival_se(&self) -> Option<f64> {
-        (self.survival > 0.0).then(|| self.survival * self.greenwood.sqrt())
+        (self.survival > 0.0 && !self.greenwood.is_nan()).then(|| self.survival * self.greenwood.sqrt())
     }
 
     /// Standard error of the restricted mean: `Var = Σ gᵢ Aᵢ²`, with `Aᵢ = RMST − Bᵢ` the area beyond tᵢ.
@@ -150,7 +148,7 @@ impl Summary {
     /// `Var = Σ gᵢ (Aᵢ + (m − H) Ŝ)² / (1 − Ŝ)²`, and since `RMST = H·Ŝ + m (1 − Ŝ)` the term is `m − Bᵢ`:
     /// `Var = (Σ gᵢ (Bᵢ − B̄)² + G (m − B̄)²) / (1 − Ŝ)²`. `None` below two events, where nothing shows the spread.
     pub fn mean_event_time_se(&self) -> Option<f64> {
-        let m = self.mean_event_time().filter(|_| self.n_events > 1)?;
+        let m = self.mean_event_time().filter(|_| self.n_events > 1 && !self.greenwood.is_nan())?;
         let off = m - self.area_mean;
         Some(f64::sqrt(self.area_spread + self.greenwood * off * off) / (1.0 - self.survival))
     }
@@ -160,18 +158,18 @@ impl Summary {
     /// least 1), the events where the curve is at 0.
     pub fn effective_size(&self) -> f64 {
         if self.n_events == 0 {
-            self.n_at_risk.max(1) as f64
+            (self.n_at_risk as f64 * self.worth).max(1.0)
         } else if self.survival <= 0.0 {
-            self.n_events as f64
+            self.n_events as f64 * self.worth
         } else {
             (1.0 - self.survival) / (self.survival * self.greenwood)
         }
     }
 
     /// Whether Ŝ(H) is the last value of a curve that ended before H with units still event-free:
-    /// nobody is at risk at H, yet the curve has not reached zero.
+    /// nobody is at risk at H, yet not everybody has had an event.
     pub fn carried_forward(&self) -> bool {
-        self.n_at_risk == 0 && self.survival > 0.0
+        self.n_at_risk == 0 && self.event_free > 0.0
     }
 }
 
@@ -185,16 +183,7 @@ struct Running {
 
 impl Running {
     fn new(n: usize) -> Running {
-        let summary = Summary {
-            survival: 1.0,
-            event_area: 0.0,
-            n_at_risk: n,
-            n_events: 0,
-            greenwood: 0.0,
-            area_mean: 0.0,
-            area_spread: 0.0,
-        };
-        Running { summary, area: 0.0, from: 0.0 }
+        Running { summary: Summary::nothing_seen(n), area: 0.0, from: 0.0 }
     }
 
     #[inline(always)]
@@ -213,6 +202,7 @@ impl Running {
         if step.n_events > 0 {
             out.event_area += step.time * (out.survival - step.survival);
             out.survival = step.survival;
+            out.event_free = step.survival;
             out.n_events += step.n_events;
         }
         out.n_at_risk = step.n_at_risk - step.n_events - step.n_censored;
@@ -224,6 +214,8 @@ impl Running {
 pub struct SurvivalCurve {
     n_units: usize,
     steps: Vec<Step>,
+    /// The sample in order of time, where not all units count alike.
+    outcomes: Option<Vec<Outcome>>,
 }
 
 /// An estimate with its standard error, where that is defined.
@@ -242,7 +234,23 @@ impl SurvivalCurve {
         let mut order: Vec<usize> = (0..time.len()).collect();
         order.sort_by(|&a, &b| time[a].total_cmp(&time[b]));
         let steps = Steps::new(order.iter().map(|&i| (time[i], event[i])), time.len()).collect();
-        SurvivalCurve { n_units: time.len(), steps }
+        SurvivalCurve { n_units: time.len(), steps, outcomes: None }
+    }
+
+    /// The curve of a sample in any order, in which units may differ in weight, entry, cluster and cause. `Ŝ` is then
+    /// one less the cumulative incidence of the cause of interest.
+    pub fn of_outcomes(mut outcomes: Vec<Outcome>) -> SurvivalCurve {
+        outcomes.sort_by(|a, b| a.time.total_cmp(&b.time));
+        if outcomes.iter().all(Outcome::is_plain) {
+            let steps = Steps::new(outcomes.iter().map(|u| (u.time, u.event)), outcomes.len()).collect();
+            return SurvivalCurve { n_units: outcomes.len(), steps, outcomes: None };
+        }
+        SurvivalCurve { n_units: outcomes.len(), steps: further::steps(&outcomes), outcomes: Some(outcomes) }
+    }
+
+    /// Whether every unit behind it counts once, from the start, for itself, with one cause.
+    pub fn is_plain(&self) -> bool {
+        self.outcomes.is_none()
     }
 
     /// Its steps, one for each distinct time.
@@ -290,11 +298,18 @@ impl SurvivalCurve {
 
     /// The summary at H of the same sample.
     pub fn summary(&self, horizon: f64) -> Summary {
-        Summary::of_steps(self.steps.iter().copied(), self.n_units, horizon)
+        match &self.outcomes {
+            None => Summary::of_steps(self.steps.iter().copied(), self.n_units, horizon),
+            Some(outcomes) => Summary::of_outcomes(outcomes, horizon),
+        }
     }
 
     /// Ŝ(t) with Greenwood's standard error, `Ŝ √Σ dᵢ/(rᵢ(rᵢ−dᵢ))`. Undefined where Ŝ(t) = 0.
     pub fn survival_with_se(&self, t: f64) -> Estimate {
+        if self.outcomes.is_some() {
+            let summary = self.summary(t.next_up());
+            return Estimate { value: summary.survival, se: summary.survival_se() };
+        }
         let (mut sum, mut value) = (0.0, 1.0);
         for s in self.steps.iter().take_while(|s| s.time <= t) {
             value = s.survival;
@@ -319,6 +334,15 @@ impl SurvivalCurve {
     /// Var CMET = Σ gᵢ (Aᵢ + (CMET − H) Ŝ)² / (1 − Ŝ)².
     pub fn means_with_se(&self, horizon: f64) -> (Estimate, Option<Estimate>) {
         let summary = self.summary(horizon);
+        if self.outcomes.is_some() {
+            let known = !summary.greenwood.is_nan();
+            let rmst = Estimate {
+                value: summary.restricted_mean(horizon),
+                se: known.then(|| summary.restricted_mean_se(horizon)),
+            };
+            let mean = |value| Estimate { value, se: summary.mean_event_time_se() };
+            return (rmst, summary.mean_event_time().map(mean));
+        }
         let cmet = summary.mean_event_time();
         let (mut var_rmst, mut var_cmet) = (0.0, 0.0);
         let (mut area, mut to) = (0.0, horizon);
@@ -530,7 +554,11 @@ mod tests {
             units.iter().flat_map(|u| std::iter::repeat_n((u.0, u.1), u.2 as usize)).collect();
         let (time, event): (Vec<f64>, Vec<bool>) = copies.into_iter().unzip();
         let plain = SurvivalCurve::new(&time, &event).summary(8.0);
-        let weighted = Summary::of_weighted(&units, 8.0);
+        let weighted = {
+            let mut sorted = units.map(|(time, event, weight)| Outcome { weight, ..Outcome::plain(time, event) });
+            sorted.sort_by(|a, b| a.time.total_cmp(&b.time));
+            Summary::of_outcomes(&sorted, 8.0)
+        };
         assert!((plain.survival - weighted.survival).abs() < 1e-14);
         assert!((plain.event_area - weighted.event_area).abs() < 1e-13);
         assert_eq!((weighted.n_at_risk, weighted.n_events), (1, 3));

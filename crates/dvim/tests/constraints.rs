@@ -37,7 +37,16 @@ fn cohort(n: usize, seed: u64) -> Cohort {
     ];
     schema.extend(["age", "u", "v"].iter().enumerate().map(|(j, name)| Covariate::number(name, 4 + j)));
     let names = schema.iter().flat_map(Covariate::column_names).collect();
-    let units = Units { ids, time, event, arm, covariates, names, labels: ["0".into(), "1".into()] };
+    let units = Units {
+        ids,
+        time,
+        event,
+        arm,
+        covariates,
+        names,
+        labels: ["0".into(), "1".into()],
+        further: Default::default(),
+    };
     Cohort::from_units(units, w.cohort.horizon()).with_schema(schema)
 }
 

@@ -86,6 +86,7 @@ fn names(most: usize) -> impl Strategy<Value = Vec<String>> {
 
 fn roles() -> impl Strategy<Value = Roles> {
     let label = || prop::option::weighted(0.2, prop::sample::select(vec!["0", "1", "2", "yes"]).prop_map(String::from));
+    let further = || prop::option::weighted(0.1, prop::sample::select(vec!["a", "b", "from"]).prop_map(String::from));
     let filter = prop::collection::vec((names(1), "[0-3]|I|II"), 0..2);
     (
         prop::bool::weighted(0.3),
@@ -97,6 +98,7 @@ fn roles() -> impl Strategy<Value = Roles> {
         prop_oneof![4 => Just(vec![]), 1 => filter],
         prop::sample::select(vec![Missing::Refuse, Missing::Drop, Missing::Indicator]),
         prop::sample::select(vec![ZeroTime::Refuse, ZeroTime::Drop, ZeroTime::Shift]),
+        (further(), further(), further(), prop::option::weighted(0.1, "[0-2]")),
     )
         .prop_map(
             |(
@@ -109,6 +111,7 @@ fn roles() -> impl Strategy<Value = Roles> {
                 filters,
                 missing,
                 zero_time,
+                (weights, cluster, entry, cause),
             )| {
                 let filters = filters.into_iter().filter_map(|(n, v)| n.first().map(|n| (n.clone(), v))).collect();
                 let drop = if dated { vec!["time".to_string()] } else { drop };
@@ -128,6 +131,10 @@ fn roles() -> impl Strategy<Value = Roles> {
                     filters,
                     missing,
                     zero_time,
+                    weights,
+                    cluster,
+                    entry,
+                    cause,
                 }
             },
         )

@@ -85,6 +85,7 @@ fn the_horizon_and_ties() {
         covariates: vec![3.0, 1.0, 2.0, 4.0, 5.0],
         names: vec!["x".into()],
         labels: ["0".into(), "1".into()],
+        further: Default::default(),
     };
     let cohort = Cohort::from_units(units, 10.0);
     let seen: Vec<(String, f64, bool, f64)> = (0..5)
@@ -116,6 +117,7 @@ fn two_effects_by_hand() {
         covariates: x.to_vec(),
         names: vec!["x".into()],
         labels: ["0".into(), "1".into()],
+        further: Default::default(),
     };
     let cohort = Cohort::from_units(units, 10.0);
     let metric = Metric { weights: vec![4.0], scaling: Scaling { center: vec![0.0], scale: vec![1.0] } };

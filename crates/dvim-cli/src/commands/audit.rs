@@ -24,7 +24,7 @@ pub fn run(args: &AuditArgs) -> Result<(), Failure> {
     if let Some(file) = &args.uses {
         let Some(balance) = &audit.balance else {
             return Err(Failure::Input(
-                "error: --uses with a run of the adjusted estimator\n  rule:   uses are counted for the paper's estimator, so far\n  remedy: drop --uses, or fit with --estimator paper".into(),
+                "error: --uses with a run of the adjusted estimator or with case weights\n  rule:   uses are counted for the paper's estimator without case weights, so far\n  remedy: drop --uses, or fit with --estimator paper and without --weights".into(),
             ));
         };
         write_file(file, false, |mut out| write_uses(&mut out, cohort, balance))?;

@@ -1,7 +1,7 @@
 //! `dvim fit`: both effects of each patient.
 
 use super::report::write_page;
-use super::{read_cohort_table, use_threads};
+use super::{read_cohort_table, several, use_threads};
 use crate::args::{EstimatorArg, FitArgs, GroupSize};
 use crate::progress::Progress;
 use crate::{Failure, print, say};
@@ -11,10 +11,21 @@ use dvim_io::memory::{available, forecast_shape};
 use dvim_io::run::{begin_run, write_run};
 use dvim_io::tasks::{Analysed, Asked, refuse_auto_size};
 use dvim_report::text;
+use std::path::Path;
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
+    if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
+        return Err(refuse_auto_size().into());
+    }
+    for table in &args.tables {
+        refuse_too_large(args, table)?;
+    }
+    if several::is_asked(args) {
+        return several::run(args, &progress);
+    }
+    let table = &args.tables[0];
     // A directory that may not be written is said at once, not after the work.
     drop(begin_run(&args.output, args.force)?);
     // A report may go into the run itself, which does not exist yet.
@@ -22,11 +33,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
         may_write(file, args.force)?;
     }
     let roles = args.roles.roles();
-    if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
-        return Err(refuse_auto_size().into());
-    }
-    refuse_too_large(args)?;
-    let input = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
+    let input = read_cohort_table(table, &roles, args.threads.threads, &progress)?;
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
     let done = Analysed::new(input, &roles, &args.method.options(), &asked, &progress)?;
     let origin = done.origin(args.format.format());
@@ -43,8 +50,8 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
 }
 
 /// Says at once that a run cannot fit into memory, and what would.
-fn refuse_too_large(args: &FitArgs) -> Result<(), Failure> {
-    let (Some(shape), Some(available)) = (forecast_shape(&args.table), available()) else { return Ok(()) };
+fn refuse_too_large(args: &FitArgs, table: &Path) -> Result<(), Failure> {
+    let (Some(shape), Some(available)) = (forecast_shape(table), available()) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
     let options = args.method.options();
     let needed = |n: usize| analysis::memory_needed(n, p.max(1), &options, !args.no_audit);
@@ -55,7 +62,7 @@ fn refuse_too_large(args: &FitArgs) -> Result<(), Failure> {
     let giga = |bytes: u64| bytes as f64 / 1e9;
     Err(Failure::Input(format!(
         "error: `{}` has about {} rows and {} columns; the run would need {:.1} GB of memory, and {:.1} GB are free\n  rule:   the cohort is held in memory\n  remedy: about {} rows would fit; take fewer covariates with --covariates, a random part of the rows, or a larger machine",
-        args.table.display(),
+        table.display(),
         text::grouped(shape.n_rows),
         shape.n_columns,
         giga(needed(shape.n_rows)),

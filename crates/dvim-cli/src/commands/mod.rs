@@ -10,6 +10,7 @@ pub mod match_groups;
 pub mod predict;
 pub mod report;
 pub mod rerun;
+pub mod several;
 pub mod simulate;
 pub mod study;
 

@@ -22,9 +22,10 @@
 //! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
 //! training set is another sample, so the two variances add.
 
+use super::further;
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Side, Walk, part};
-use crate::analysis::{Analysis, average};
+use crate::analysis::{Analysis, average, weighted_average};
 use crate::cohort::{Arm, Cohort};
 use crate::cure::{CureModel, truncated_mean};
 use crate::effect::Effect;
@@ -322,6 +323,8 @@ pub(super) struct Means {
     pub(super) n: usize,
     pub(super) mean: [f64; 2],
     pub(super) pool_variance: [f64; 2],
+    /// Of the two means, where clusters have units in both arms.
+    pub(super) pool_covariance: f64,
     /// Covariance of the true values between units: spread of the estimates less their own variance.
     pub(super) spread: [[f64; 2]; 2],
     /// Plain variance of the difference between units.
@@ -336,6 +339,7 @@ impl Means {
         let pool = a[0] * a[0] * self.pool_variance[0] + a[1] * a[1] * self.pool_variance[1];
         let s = &self.spread;
         let between = a[0] * a[0] * s[0][0] + 2.0 * a[0] * a[1] * s[0][1] + a[1] * a[1] * s[1][1];
+        let pool = (pool + 2.0 * a[0] * a[1] * self.pool_covariance).max(0.0);
         pool + between.max(0.0) / self.n as f64
     }
 }
@@ -350,7 +354,7 @@ pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Resul
 }
 
 /// Averages with their spread and without standard errors: for those who asked for no audit.
-pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
+pub fn plain_averages(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Vec<AverageEffect> {
     type Value = fn(&Effect) -> Option<f64>;
     let estimands: [(&'static str, Value); 6] = [
         ("cure_effect", |e| Some(e.cure())),
@@ -363,9 +367,15 @@ pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<Ave
     let mut out = Vec::new();
     for of_side in estimands.chunks(3) {
         for (p, name) in populations.names.iter().enumerate() {
-            let members = || analysis.effects.iter().zip(&populations.of).filter(|(_, of)| of.contains(&(p as u16)));
+            let members = || {
+                let all = analysis.effects.iter().zip(&analysis.units).zip(&populations.of);
+                all.filter(|(_, of)| of.contains(&(p as u16))).map(|(e, _)| e)
+            };
             for (estimand, value) in of_side {
-                let found = average(members().map(|(e, _)| value(e)));
+                let found = match cohort.further().weight {
+                    None => average(members().map(|(e, _)| value(e))),
+                    Some(_) => weighted_average(members().map(|(e, &i)| (value(e), cohort.weight(i as usize)))),
+                };
                 out.push(AverageEffect {
                     estimand,
                     population: name.clone(),
@@ -386,6 +396,9 @@ pub fn plain_averages(analysis: &Analysis, populations: &Populations) -> Vec<Ave
 
 /// The same over populations that are already made.
 fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
+    if !walk.cohort.further().is_empty() {
+        return further::averages(walk, populations);
+    }
     let sums = walk.gather(|arm, side| Sums::new(walk, populations, arm, side));
     from_sums(walk, populations, part(&sums, |s| s))
 }
@@ -421,18 +434,18 @@ pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: [[&Sum
 }
 
 /// What a cure model expects of one unit.
-struct Predicted {
+pub(super) struct Predicted {
     /// P(cure), or the mean event time.
     value: f64,
     /// Weight in its group: the Kaplan–Meier curve of a mixed group is the mean curve, whose mean event time weighs
     /// each member by its probability of an event.
-    weight: f64,
+    pub(super) weight: f64,
     /// Derivative of the value in the linear predictor, and in ln σ.
     slope: [f64; 2],
 }
 
 impl Predicted {
-    fn of(model: &CureModel, x: &[f64], side: Side) -> Predicted {
+    pub(super) fn of(model: &CureModel, x: &[f64], side: Side) -> Predicted {
         let cured = model.cure_probability(x);
         match side {
             Side::Cure => Predicted { value: cured, weight: 1.0, slope: [cured * (1.0 - cured), 0.0] },
@@ -452,17 +465,17 @@ impl Predicted {
 
 /// A sum of expectations with its gradient in the parameters of one part of the model: intercept, coefficients, ln σ.
 #[derive(Clone)]
-struct Expected {
-    value: f64,
+pub(super) struct Expected {
+    pub(super) value: f64,
     gradient: Vec<f64>,
 }
 
 impl Expected {
-    fn new(n_covariates: usize) -> Expected {
+    pub(super) fn new(n_covariates: usize) -> Expected {
         Expected { value: 0.0, gradient: vec![0.0; n_covariates + 2] }
     }
 
-    fn add(&mut self, share: f64, of: &Predicted, x: &[f64]) {
+    pub(super) fn add(&mut self, share: f64, of: &Predicted, x: &[f64]) {
         self.value += share * of.value;
         self.gradient[0] += share * of.slope[0];
         for (g, v) in self.gradient[1..].iter_mut().zip(x) {
@@ -472,7 +485,7 @@ impl Expected {
     }
 
     /// g'Vg, V being the covariance of that part.
-    fn variance(&self, model: &CureModel, side: Side) -> Option<f64> {
+    pub(super) fn variance(&self, model: &CureModel, side: Side) -> Option<f64> {
         let covariance = model.covariance.as_ref()?;
         let p = model.n_covariates();
         let all = 2 * p + 3;
@@ -527,6 +540,7 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
         n,
         mean,
         pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
+        pool_covariance: 0.0,
         spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
         difference_variance: v0 + v1 - 2.0 * cross,
         bias: Some([0, 1].map(|z| (of[z].bias[p], of[z].bias_variance[p]))),

@@ -82,6 +82,7 @@ mod tests {
             covariates: x.to_vec(),
             names: vec!["x".into()],
             labels: ["0".into(), "1".into()],
+            further: Default::default(),
         };
         let rows = baseline(&Cohort::from_units(units, 5.0));
         assert_eq!(rows.len(), 1);

@@ -21,6 +21,7 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::numeric::normal_cdf;
+use crate::outcome::{ALONE, Outcome};
 use crate::survival::SurvivalCurve;
 
 /// ε of the test after Yuen and Musta: the share of the uncured that may have their event after H.
@@ -121,23 +122,31 @@ impl FollowUp {
     pub fn of(cohort: &Cohort, arm: Option<Arm>) -> FollowUp {
         let units: Vec<usize> = (0..cohort.n_units()).filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
         let recorded: Vec<(f64, bool)> = units.iter().map(|&i| cohort.recorded(i)).collect();
-        let capped: Vec<(f64, bool)> = units.iter().map(|&i| (cohort.time(i), cohort.event(i))).collect();
-        FollowUp::of_outcomes(arm, &recorded, &capped, cohort.horizon())
+        // Follow-up is of patients, so weights and clusters play no part.
+        let own = |i: &usize| Outcome { weight: 1.0, cluster: ALONE, ..cohort.outcome(*i) };
+        FollowUp::of_units(arm, &recorded, units.iter().map(own).collect(), cohort.horizon())
     }
 
     /// The same from outcomes as recorded and as capped at H.
     pub fn of_outcomes(arm: Option<Arm>, recorded: &[(f64, bool)], capped: &[(f64, bool)], horizon: f64) -> FollowUp {
-        let (time, event): (Vec<f64>, Vec<bool>) = capped.iter().copied().unzip();
-        let curve = SurvivalCurve::new(&time, &event);
+        FollowUp::of_units(arm, recorded, capped.iter().map(|u| Outcome::plain(u.0, u.1)).collect(), horizon)
+    }
+
+    fn of_units(arm: Option<Arm>, recorded: &[(f64, bool)], capped: Vec<Outcome>, horizon: f64) -> FollowUp {
+        let is_plain = capped.iter().all(Outcome::is_plain);
+        // Whoever is at risk of this cause is free of every other: its hazard is a density over the survival of any event.
+        let of_any = |u: &Outcome| Outcome { event: u.event || u.competing, competing: false, ..*u };
+        let any = SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect());
+        let curve = SurvivalCurve::of_outcomes(capped.clone());
         let summary = curve.summary(horizon);
-        let last_event = capped.iter().filter(|u| u.1).map(|u| u.0).reduce(f64::max);
+        let last_event = capped.iter().filter(|u| u.event).map(|u| u.time).reduce(f64::max);
         let last_time = recorded.iter().map(|u| u.0).fold(0.0, f64::max);
         let start = horizon * (1.0 - WINDOW);
-        let n_window_events = capped.iter().filter(|u| u.1 && u.0 > start).count();
+        let n_window_events = capped.iter().filter(|u| u.event && u.time > start).count();
         let floor = LATE_SHARE * (1.0 - summary.survival) / (LAST_POSSIBLE * horizon - horizon);
-        let n_window_expected = floor * exposure(&curve, start, horizon);
+        let n_window_expected = floor * exposure(&any, start, horizon);
         let p_practical = if summary.n_events == 0 { 1.0 } else { poisson_at_most(n_window_events, n_window_expected) };
-        let verdict = if summary.n_at_risk == 0 && summary.survival > 0.0 {
+        let verdict = if summary.carried_forward() {
             Verdict::NotReached
         } else if summary.n_at_risk < FEW {
             Verdict::FewAtHorizon
@@ -159,8 +168,9 @@ impl FollowUp {
             n_window_events,
             n_window_expected,
             p_practical,
-            maller_zhou: maller_zhou(recorded),
-            extrapolation: extrapolate(&curve, horizon),
+            // Their theory is for one cause and for patients who are watched from the start.
+            maller_zhou: maller_zhou(recorded).filter(|_| is_plain),
+            extrapolation: extrapolate(&curve, horizon).filter(|_| is_plain),
             verdict,
         }
     }

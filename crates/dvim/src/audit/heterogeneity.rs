@@ -107,7 +107,7 @@ impl Heterogeneity {
     }
 
     /// The same from a walk that is already prepared.
-    fn of_walk(walk: &Walk<'_>) -> Heterogeneity {
+    pub(super) fn of_walk(walk: &Walk<'_>) -> Heterogeneity {
         let asked = Weighted::of(walk);
         let seen = walk.gather(|arm, side| Sums::new(walk, &asked, arm, side));
         Heterogeneity::from_sums(walk, &asked, part(&seen, |s| s))

@@ -8,6 +8,7 @@ pub mod average;
 pub mod balance;
 pub mod baseline;
 pub mod follow_up;
+mod further;
 pub mod heterogeneity;
 pub mod individual;
 pub mod one_step;
@@ -65,15 +66,24 @@ pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standa
 pub const NO_SIZES: &str =
     "group sizes are not compared under constraints: another size would leave other patients without a group";
 
+/// Why an audit of a cohort with weights, clusters, delayed entry or causes is short.
+pub const NOT_YET_FURTHER: &str = "with case weights, clusters, delayed entry or other causes effects over the horizon, other group sizes, informative censoring and the always-uncured are left out, because their formulas do not take them yet";
+/// Why nothing is said of heterogeneity.
+pub const NO_HETEROGENEITY: &str =
+    "heterogeneity is left out under case weights and clusters, because its sums are by patient";
+/// Why balance is not said under case weights.
+pub const NO_BALANCE: &str = "balance is left out under case weights, because its sums do not take them yet";
+
 /// The follow-up of all, the treated, the control.
 fn follow_up(cohort: &Cohort) -> [FollowUp; 3] {
     [None, Some(Arm::Treated), Some(Arm::Control)].map(|z| FollowUp::of(cohort, z))
 }
 
-/// Share of the estimated units that were treated.
+/// Share of the estimated units that were treated, by weight.
 fn treated_share(cohort: &Cohort, analysis: &Analysis) -> f64 {
-    let n_treated = analysis.units.iter().filter(|&&i| cohort.arm(i as usize) == Arm::Treated).count();
-    n_treated as f64 / analysis.units.len().max(1) as f64
+    let weigh = |i: &u32| cohort.weight(*i as usize);
+    let treated = analysis.units.iter().filter(|i| cohort.arm(**i as usize) == Arm::Treated);
+    treated.map(weigh).sum::<f64>() / analysis.units.iter().map(weigh).sum::<f64>().max(1.0)
 }
 
 impl Audit {
@@ -89,7 +99,7 @@ impl Audit {
     /// Averages without intervals and the follow-up of the cohort, for those who want effects alone.
     pub fn not_asked(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
         let populations = Populations::new(cohort, &analysis.units, by)?;
-        let averages = average::plain_averages(analysis, &populations);
+        let averages = average::plain_averages(cohort, analysis, &populations);
         Ok(Audit { asked: false, averages, ..Audit::without_groups(cohort, &populations, NOT_ASKED) })
     }
 
@@ -135,8 +145,36 @@ impl Audit {
         }
     }
 
+    /// What is said where units differ in weight, are clustered, enter late or can have other events.
+    fn of_further(walk: &Walk<'_>, populations: &Populations) -> Audit {
+        let averages = further::averages(walk, populations);
+        let weighted = walk.cohort.further().weight.is_some();
+        // By unit and not by weight: what heterogeneity sums up.
+        let by_unit = !weighted && walk.cohort.further().cluster.is_none();
+        let left_out = [(true, NOT_YET_FURTHER), (!by_unit, NO_HETEROGENEITY), (weighted, NO_BALANCE)];
+        let left_out = left_out.into_iter().filter(|(is, _)| *is).map(|(_, why)| why).collect();
+        Audit {
+            asked: true,
+            by: populations.by.clone(),
+            left_out,
+            follow_up: follow_up(walk.cohort),
+            balance: (!weighted).then(|| Balance::of(walk)),
+            horizons: Vec::new(),
+            confounding: sensitivity::confounding(&averages, treated_share(walk.cohort, walk.analysis)),
+            censoring: None,
+            always_uncured: None,
+            group_sizes: Vec::new(),
+            seeds: Vec::new(),
+            heterogeneity: if by_unit { Heterogeneity::of_walk(walk) } else { Heterogeneity::default() },
+            averages,
+        }
+    }
+
     /// The same from a walk that is already prepared.
     fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
+        if !walk.cohort.further().is_empty() {
+            return Audit::of_further(walk, populations);
+        }
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let (asked, grid) = (Weighted::of(walk), sensitivity::horizon_grid(cohort));
         let seen = walk.gather(|arm, side| Everything {

@@ -124,6 +124,7 @@ impl<'a> Scores<'a> {
             n: size,
             mean,
             pool_variance: [0.0; 2],
+            pool_covariance: 0.0,
             spread: covariance.map(|row| row.map(|c| free * c / count)),
             difference_variance: differences.sum::<f64>() / (count - 1.0).max(1.0),
             bias: None,

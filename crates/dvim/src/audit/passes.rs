@@ -49,7 +49,7 @@ pub struct Group<'a> {
     pub ranks: &'a [u32],
     /// Their outcomes.
     pub outcomes: &'a [(f64, bool)],
-    /// Their influences on the group's value at H, times [`unbiased`]; empty where it is undefined.
+    /// Their influences on the group's value at H, times [`unbiased`] and their case weights; empty where it is undefined.
     pub influence: &'a [f64],
     /// The distance to the nearest member that is not the unit itself; infinite where there is none.
     pub nearest: f64,
@@ -111,6 +111,7 @@ impl<'a> Walk<'a> {
         let (k, pool) = (fit.options.group_size, &self.pools[arm.index()]);
         let horizon = self.cohort.horizon();
         let (mut outcomes, mut influence) = (Vec::with_capacity(k), Vec::with_capacity(k));
+        let mut further = Influence::default();
         let mut show = |unit: usize, ranks: &[u32], nearest: f64| {
             outcomes.clear();
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
@@ -119,7 +120,20 @@ impl<'a> Walk<'a> {
                 Side::Cure => (&estimate.cure.curve, Functional::Survival),
                 Side::Time => (&estimate.time.curve, Functional::MeanEventTime),
             };
-            Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, unbiased(curve, side, ranks.len()));
+            let scale = unbiased(curve, side, ranks.len());
+            match pool.outcomes() {
+                None => Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, scale),
+                Some(all) => {
+                    let group: Vec<_> = ranks.iter().map(|&r| all[r as usize]).collect();
+                    further.fill_outcomes(&group, horizon);
+                    let values = match side {
+                        Side::Cure => &further.survival,
+                        Side::Time => &further.mean_event_time,
+                    };
+                    influence.clear();
+                    influence.extend(values.iter().map(|v| scale * v));
+                }
+            }
             into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
         };
         if let Some(cross_fit) = &fit.cross_fit {
@@ -161,7 +175,7 @@ pub fn part<G, T>(of: &[[G; 2]; 2], f: impl Fn(&G) -> &T) -> [[&T; 2]; 2] {
     of.each_ref().map(|of_arm| of_arm.each_ref().map(&f))
 }
 
-/// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of.
+/// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of, by what they are worth.
 ///
 /// Influences are taken around the group's own estimate, which lies closer to its members than the truth does, so the sum of
 /// their squares is too small by about that factor: for a share it is S(1 − S)/K where S(1 − S)/(K − 1) is unbiased. A single group
@@ -169,8 +183,8 @@ pub fn part<G, T>(of: &[[G; 2]; 2], f: impl Fn(&G) -> &T) -> [[&T; 2]; 2] {
 /// point of coverage.
 pub fn unbiased(summary: &Summary, side: Side, group_size: usize) -> f64 {
     let m = match side {
-        Side::Cure => group_size,
-        Side::Time => summary.n_events,
+        Side::Cure => group_size as f64 * summary.worth,
+        Side::Time => summary.n_events as f64 * summary.worth,
     };
-    if m > 1 { (m as f64 / (m as f64 - 1.0)).sqrt() } else { 1.0 }
+    if m > 1.0 { (m / (m - 1.0)).sqrt() } else { 1.0 }
 }

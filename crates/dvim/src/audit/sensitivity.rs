@@ -6,7 +6,7 @@ use super::passes::{Gather, Group, Side, Walk, part, unbiased};
 use crate::analysis::{self, Analysis, Options, Watch, average};
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{ArmEstimate, Effect, Matcher, Pool};
-use crate::error::Error;
+use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::two_sided;
 use crate::survival::{Influences, Summary};
 
@@ -437,6 +437,15 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
 
 /// The whole analysis again with the next seeds: other units train, other units are estimated.
 pub fn seeds(cohort: &Cohort, analysis: &Analysis, n_seeds: usize, watch: &dyn Watch) -> Result<Vec<Choice>, Error> {
+    if cohort.further().weight.is_some() {
+        let problem = Problem::error(
+            ProblemKind::NotSupported,
+            "other seeds were asked for in a run with case weights",
+            "averages over seeds do not take case weights, so far",
+            "leave out --seeds, or fit with another --seed",
+        );
+        return Err(Error::Refused(vec![problem]));
+    }
     let options = &analysis.fit.options;
     let size = |a: &Analysis| a.fit.cross_fit.is_none().then_some(a.fit.options.group_size);
     let mut out = vec![Choice::of(size(analysis), options.seed, &analysis.effects)];

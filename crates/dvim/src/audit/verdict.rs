@@ -268,6 +268,7 @@ fn flags(analysis: &Analysis, reasons: &mut Vec<Reason>) {
             Flag::CureCarriedForward(_) => ("many_carried_forward", CURE),
             Flag::TimeCarriedForward(_) => ("many_carried_forward", TIME),
             Flag::NoEvent(_) => ("many_undefined", TIME),
+            Flag::FewAtRisk(_) => ("many_few_at_risk", BOTH),
         };
         reasons.push(Reason {
             code,

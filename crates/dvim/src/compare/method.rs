@@ -21,14 +21,15 @@ use super::logistic::{self, LogisticFit};
 use super::score::{self, LinearScore};
 use super::select::{Selection, select_covariates};
 use super::{FitOptions, InvalidInput, Units};
-use crate::analysis::{Fit, Options, Watch};
+use crate::analysis::{Fit, Options, Watch, not_supported};
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{Matcher, Pool};
 use crate::error::Error;
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics};
+use crate::outcome::Outcome;
 use crate::split::Split;
-use crate::survival::Summary;
+use crate::survival::{Summary, SurvivalCurve};
 
 /// A way to estimate both effects of each unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -200,6 +201,9 @@ impl Learned {
     /// Fits every model on the training set of the honest split. `options.metric` plays no part: both readings are methods.
     pub fn learn(cohort: &Cohort, options: &Options, ties: Ties, watch: &dyn Watch) -> Result<Learned, Error> {
         let options = Options { metric: MetricChoice::Separate, ..options.clone() };
+        if let Some(problem) = not_supported(cohort.further(), "the comparison of methods", "use `dvim fit`") {
+            return Err(Error::Refused(vec![problem]));
+        }
         let fit = Fit::learn(cohort, &options, watch)?;
         let split = Split::restored(cohort, fit.is_training.clone());
         let mut pooled = split.training().arm(Arm::Control);
@@ -310,13 +314,15 @@ impl Learned {
         let group = |q: usize| if by_subclass { matching.subclass[q] } else { 0 };
         let mut members = vec![[Vec::new(), Vec::new()]; n_groups];
         for (q, &i) in field.units.iter().enumerate() {
-            let unit = (cohort.time(i as usize), cohort.event(i as usize), matching.weights[q]);
+            let plain = Outcome::plain(cohort.time(i as usize), cohort.event(i as usize));
+            let unit = Outcome { weight: matching.weights[q], ..plain };
             members[group(q)][cohort.arm(i as usize).index()].push(unit);
         }
         let effects: Vec<(f64, Option<f64>)> = members
             .iter()
             .map(|arms| {
-                let [control, treated] = arms.each_ref().map(|units| Summary::of_weighted(units, cohort.horizon()));
+                let [control, treated] =
+                    arms.each_ref().map(|units| SurvivalCurve::of_outcomes(units.clone()).summary(cohort.horizon()));
                 let time = treated.mean_event_time().zip(control.mean_event_time()).map(|(t, c)| t - c);
                 (treated.survival - control.survival, time)
             })

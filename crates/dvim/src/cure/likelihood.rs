@@ -6,6 +6,7 @@
 //! `a = z'b`, `m = z'l`, `z` being the row of the design. Derivation: docs/methods-cure.md.
 
 use matrixmultiply::dgemm;
+use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
 use super::optimize::{Evaluation, Objective};
@@ -344,6 +345,11 @@ pub(crate) struct UnitTerms {
 /// `ln(p + (1-p) K(u)) = ln(exp(a) + K) - ln(1 + exp(a))`, whose derivatives are those of `ln K` weighted by
 /// `w = p/(p + (1-p) K) = expit(a - ln K)`, the probability of cure given that no event was seen.
 pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
+    unit_terms_among(latency, seen, u, a, m, t, 0.0)
+}
+
+/// The same where a cured unit may leave for another cause: `ln(p G + (1-p) K(u))` for a censored one, with `offset = ln G`.
+fn unit_terms_among<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64, offset: f64) -> UnitTerms {
     let cure = Logistic::at(a);
     let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
@@ -355,12 +361,13 @@ pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m:
         }
         Seen::Censored => {
             let k = latency.log_survival(u, m, t);
-            let d = a - k.value;
+            let here = a + offset;
+            let d = here - k.value;
             let lost = Logistic::at(d);
             let (w, v) = (lost.up, lost.down);
             let c = w * v;
             // ln(exp(a) + K), by the larger of the two.
-            let sum = if d > 0.0 { a + lost.log1pexp_minus() } else { k.value + lost.log1pexp() };
+            let sum = if d > 0.0 { here + lost.log1pexp_minus() } else { k.value + lost.log1pexp() };
             // With K = 0 in double precision the unit is surely cured and tells nothing of (m, t).
             let k = if v == 0.0 { LatencyTerms::default() } else { k };
             UnitTerms {
@@ -422,18 +429,65 @@ pub(super) struct Likelihood<L> {
     u: Vec<f64>,
     design: Vec<f64>,
     width: usize,
+    /// Of each row: its unit, and weight and offset where not all are one and zero.
+    units: Vec<u32>,
+    weights: Vec<f64>,
+    offsets: Vec<f64>,
+}
+
+/// One term of the sum.
+pub(super) struct Row {
+    /// The unit, a row of the design.
+    pub(super) unit: u32,
+    pub(super) seen: Seen,
+    pub(super) u: f64,
+    pub(super) weight: f64,
+    /// `ln G` of other causes.
+    pub(super) offset: f64,
+}
+
+impl UnitTerms {
+    fn times(self, w: f64) -> UnitTerms {
+        let UnitTerms { value, a, m, t, aa, am, at, mm, mt, tt } = self;
+        UnitTerms {
+            value: w * value,
+            a: w * a,
+            m: w * m,
+            t: w * t,
+            aa: w * aa,
+            am: w * am,
+            at: w * at,
+            mm: w * mm,
+            mt: w * mt,
+            tt: w * tt,
+        }
+    }
 }
 
 impl<L: Latency> Likelihood<L> {
     /// `design` is row-major with `width` columns, the first of them ones.
+    #[cfg(test)]
     pub(super) fn new(latency: L, seen: &[Seen], u: &[f64], design: &[f64], width: usize) -> Likelihood<L> {
+        let row = |i: usize| Row { unit: i as u32, seen: seen[i], u: u[i], weight: 1.0, offset: 0.0 };
+        Likelihood::of_rows(latency, &(0..u.len()).map(row).collect::<Vec<_>>(), design, width)
+    }
+
+    /// The likelihood of these rows, whose covariates stand in the design at the place of their unit.
+    pub(super) fn of_rows(latency: L, rows: &[Row], design: &[f64], width: usize) -> Likelihood<L> {
         let mut chunks = Vec::new();
-        let (mut sorted_u, mut sorted) = (Vec::with_capacity(u.len()), Vec::with_capacity(design.len()));
+        let (mut sorted_u, mut sorted) = (Vec::with_capacity(rows.len()), Vec::with_capacity(design.len()));
+        let (mut units, mut weights, mut offsets) = (Vec::with_capacity(rows.len()), Vec::new(), Vec::new());
+        let weighted = rows.iter().any(|r| r.weight != 1.0);
+        let shifted = rows.iter().any(|r| r.offset != 0.0);
         for kind in [Seen::Event, Seen::Censored, Seen::Horizon] {
             let first = sorted_u.len();
-            for i in (0..u.len()).filter(|&i| seen[i] == kind) {
-                sorted_u.push(u[i]);
+            for row in rows.iter().filter(|r| r.seen == kind) {
+                let i = row.unit as usize;
+                sorted_u.push(row.u);
                 sorted.extend_from_slice(&design[i * width..(i + 1) * width]);
+                units.push(row.unit);
+                weights.extend(weighted.then_some(row.weight));
+                offsets.extend(shifted.then_some(row.offset));
             }
             let mut start = first;
             while start < sorted_u.len() {
@@ -442,7 +496,45 @@ impl<L: Latency> Likelihood<L> {
                 start = end;
             }
         }
-        Likelihood { latency, chunks, u: sorted_u, design: sorted, width }
+        Likelihood { latency, chunks, u: sorted_u, design: sorted, width, units, weights, offsets }
+    }
+
+    /// The terms of a row.
+    fn terms(&self, row: usize, seen: Seen, a: f64, m: f64, t: f64) -> UnitTerms {
+        let offset = self.offsets.get(row).copied().unwrap_or(0.0);
+        let terms = unit_terms_among(&self.latency, seen, self.u[row], a, m, t, offset);
+        match self.weights.get(row) {
+            Some(&w) => terms.times(w),
+            None => terms,
+        }
+    }
+
+    /// `Σ s s'` over clusters, s being the sum of the scores of a cluster's rows; clusters are given by unit.
+    pub(super) fn score_products(&self, theta: &[f64], clusters: &[u32]) -> DMatrix<f64> {
+        let d = self.width;
+        let (b, l, t) = (&theta[..d], &theta[d..2 * d], theta[2 * d]);
+        let mut seen = vec![Seen::Event; self.u.len()];
+        for &(kind, start, end) in &self.chunks {
+            seen[start..end].fill(kind);
+        }
+        let mut order: Vec<usize> = (0..self.u.len()).collect();
+        let cluster = |row: usize| clusters[self.units[row] as usize];
+        order.sort_by_key(|&row| (cluster(row), row));
+        let mut out = DMatrix::zeros(2 * d + 1, 2 * d + 1);
+        for rows in order.chunk_by(|&x, &y| cluster(x) == cluster(y)) {
+            let mut score = DVector::<f64>::zeros(2 * d + 1);
+            for &row in rows {
+                let z = &self.design[row * d..(row + 1) * d];
+                let terms = self.terms(row, seen[row], dot(z, b), dot(z, l), t);
+                for j in 0..d {
+                    score[j] += terms.a * z[j];
+                    score[d + j] += terms.m * z[j];
+                }
+                score[2 * d] += terms.t;
+            }
+            out.ger(1.0, &score, &score, 1.0);
+        }
+        out
     }
 
     /// Parameters: `width` for the cure part, `width` for the latency, one log scale.
@@ -460,7 +552,7 @@ impl<L: Latency> Likelihood<L> {
         for (i, z) in design.chunks_exact(d).enumerate() {
             let a = dot(z, b);
             let m = if seen == Seen::Horizon { 0.0 } else { dot(z, l) };
-            let unit = unit_terms(&self.latency, seen, self.u[start + i], a, m, t);
+            let unit = self.terms(start + i, seen, a, m, t);
             sums.value += unit.value;
             sums.t += unit.t;
             sums.tt += unit.tt;
@@ -738,11 +830,11 @@ mod tests {
         #[test]
         fn derivatives_agree_with_finite_differences(
             kind in 0..3usize, a in -8.0..8.0f64, m in -6.0..6.0f64, t in -1.5..2.0f64,
-            u_horizon in prop_oneof![Just(f64::INFINITY), 0.5..3.0f64], below in 0.01..4.0f64,
+            offset in prop_oneof![Just(0.0), -4.0..0.0f64], u_horizon in prop_oneof![Just(f64::INFINITY), 0.5..3.0f64], below in 0.01..4.0f64,
         ) {
             let seen = [Seen::Event, Seen::Censored, Seen::Horizon][kind];
             let u = if u_horizon.is_finite() { u_horizon } else { 2.0 } - below;
-            let at = |a, m, t| numbers(unit_terms(&LogNormal { u_horizon }, seen, u, a, m, t));
+            let at = |a, m, t| numbers(unit_terms_among(&LogNormal { u_horizon }, seen, u, a, m, t, offset));
             let terms = at(a, m, t);
             let h = 1e-5;
             let slope = |up: [f64; 10], down: [f64; 10], k: usize| (up[k] - down[k]) / (2.0 * h);

@@ -9,6 +9,12 @@
 //! Where that likelihood has no finite maximum, [`fit`] says so in [`Certificate::flags`] and returns the
 //! maximum of a slightly penalised one. Derivations and the meaning of each flag: docs/methods-cure.md.
 //!
+//! Case weights multiply log-likelihoods, and with them or with clusters the covariance is the sandwich. A unit that
+//! enters late contributes given that it was event-free at entry: its log-likelihood less `ln P(T > entry | x)`. Where
+//! there are other causes, cured means no event *of this cause* before H, and a unit with an event of another cause is
+//! known to be cured. A censored unit was then event-free with probability `p G(y) + (1 − p) K(y)`, G being the share of the
+//! cured without an event of another cause [Larson & Dinse 1985], here that of the arm by Aalen–Johansen.
+//!
 //! Absent on purpose: treatment, matching, estimation sets. This module sees one arm's training units.
 
 mod likelihood;
@@ -26,6 +32,7 @@ use prepare::Prepared;
 use start::Starts;
 
 use crate::numeric::expit;
+use crate::outcome::Further;
 pub(crate) use likelihood::truncated_mean;
 pub(crate) use likelihood::{
     Latency, LogLogistic, LogNormal as LogNormalLatency, Seen, UnitTerms, Weibull, unit_terms,
@@ -44,6 +51,8 @@ pub struct ArmData<'a> {
     pub n_covariates: usize,
     /// The horizon `H`; `f64::INFINITY` gives the usual mixture cure model, without truncation.
     pub horizon: f64,
+    /// Case weights, entries, clusters and events of other causes, where there are any.
+    pub further: Option<&'a Further>,
 }
 
 /// Penalties and every tolerance of the fit, each with its reason.
@@ -371,7 +380,7 @@ pub struct CureModel {
     pub n_events: usize,
     /// Units lost before the horizon.
     pub n_censored: usize,
-    /// Units seen event-free at the horizon.
+    /// Units known not to have the event before the horizon: seen event-free there, or with an event of another cause.
     pub n_reached_horizon: usize,
     /// Whether to believe all this.
     pub certificate: Certificate,
@@ -444,8 +453,7 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
         }
     }
     let arm = Prepared::new(data, options)?;
-    let latency = LogNormal { u_horizon: arm.u_horizon };
-    let likelihood = Likelihood::new(latency, &arm.seen, &arm.u, &arm.design, arm.width());
+    let likelihood = arm.likelihood(&arm.design, arm.width());
     let starts = Starts::new(&arm);
     let mut flags = arm.flags.clone();
     let mut search = Search { arm: &arm, likelihood: &likelihood, starts: &starts, options, evaluations: 0 };
@@ -730,7 +738,11 @@ fn report(
     parameters[p + 1] += arm.log_center;
     parameters[n_out - 1] += libm::log(arm.log_scale);
     let covariance = if converged { optimize::factor(&ascent.at.hessian, 0.0) } else { None }.map(|cholesky| {
-        let inverse = cholesky.inverse();
+        let mut inverse = cholesky.inverse();
+        if let Some(clusters) = &arm.clusters {
+            // The sandwich of [Huber 1967]: with weights or clusters the information is not the variance of the score.
+            inverse = &inverse * likelihood.score_products(theta, clusters) * &inverse;
+        }
         let half = DMatrix::from_fn(2 * d + 1, n_out, |k, j| combine(&map[j], &|l| inverse[(k, l)]));
         DMatrix::from_fn(n_out, n_out, |i, j| combine(&map[i], &|k| half[(k, j)]))
     });

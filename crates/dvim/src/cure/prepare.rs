@@ -2,8 +2,10 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::likelihood::{Seen, cross_product};
+use super::likelihood::{Likelihood, LogNormal, Row, Seen, cross_product};
 use super::{ArmData, FitError, FitOptions, Flag};
+use crate::outcome::{ALONE, Further, Outcome};
+use crate::survival::SurvivalCurve;
 
 /// An arm in the internal scale.
 pub(super) struct Prepared {
@@ -27,6 +29,14 @@ pub(super) struct Prepared {
     pub(super) n_events: usize,
     pub(super) n_censored: usize,
     pub(super) flags: Vec<Flag>,
+    /// Case weights with mean one; empty where all are one.
+    weights: Vec<f64>,
+    /// `ln G` at the time of each unit; empty without other causes.
+    offsets: Vec<f64>,
+    /// Units that entered late: who, and internal log time and `ln G` of entry.
+    entries: Vec<(usize, f64, f64)>,
+    /// Whose scores go together in the sandwich; `None` where the information will do.
+    pub(super) clusters: Option<Vec<u32>>,
 }
 
 impl Prepared {
@@ -44,8 +54,11 @@ impl Prepared {
         let n = data.time.len();
         let p = data.n_covariates;
         let mut flags = Vec::new();
+        let plain = Further::default();
+        let further = data.further.unwrap_or(&plain);
+        let is_other = |i: usize| further.competing.as_ref().is_some_and(|c| c[i]);
         let seen: Vec<Seen> = (0..n)
-            .map(|i| match (data.time[i] >= data.horizon, data.event[i]) {
+            .map(|i| match (data.time[i] >= data.horizon || is_other(i), data.event[i]) {
                 (true, _) => Seen::Horizon,
                 (false, true) => Seen::Event,
                 (false, false) => Seen::Censored,
@@ -75,7 +88,18 @@ impl Prepared {
         let u: Vec<f64> = (0..n)
             .map(|i| if seen[i] == Seen::Horizon { 0.0 } else { (log_time(i) - log_center) / log_scale })
             .collect();
-        let log_jacobian = -events().map(|i| log_time(i) + libm::log(log_scale)).sum::<f64>();
+        let mean_weight = further.weight.as_ref().map_or(1.0, |w| w.iter().sum::<f64>() / n as f64);
+        let weights: Vec<f64> = further.weight.iter().flatten().map(|w| w / mean_weight).collect();
+        let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
+        let log_jacobian = -events().map(|i| weight(i) * (log_time(i) + libm::log(log_scale))).sum::<f64>();
+        let (offsets, offset_at) = others(data, further);
+        let entries = further.entry.iter().flatten().enumerate().filter(|(_, e)| **e > 0.0);
+        let entries = entries.map(|(i, &e)| (i, (libm::log(e) - log_center) / log_scale, offset_at(e))).collect();
+        let clusters = match (&further.cluster, &further.weight) {
+            (Some(clusters), _) => Some(clusters.clone()),
+            (None, Some(_)) => Some((0..n as u32).collect()),
+            (None, None) => None,
+        };
 
         let (mut center, mut scale, mut kept) = (vec![0.0; p], vec![1.0; p], Vec::new());
         for j in 0..p {
@@ -124,8 +148,52 @@ impl Prepared {
             n_events,
             n_censored,
             flags,
+            weights,
+            offsets,
+            entries,
+            clusters,
         })
     }
+
+    /// The likelihood of these units with this design, which may be another than their own. Who entered late is in it twice:
+    /// as seen, and with a minus as censored at entry.
+    pub(super) fn likelihood(&self, design: &[f64], width: usize) -> Likelihood<LogNormal> {
+        let latency = LogNormal { u_horizon: self.u_horizon };
+        let mut rows: Vec<Row> = (0..self.n_units())
+            .map(|i| Row {
+                unit: i as u32,
+                seen: self.seen[i],
+                u: self.u[i],
+                weight: self.weights.get(i).copied().unwrap_or(1.0),
+                offset: self.offsets.get(i).copied().unwrap_or(0.0),
+            })
+            .collect();
+        rows.extend(self.entries.iter().map(|&(i, u, offset)| {
+            let weight = -self.weights.get(i).copied().unwrap_or(1.0);
+            Row { unit: i as u32, seen: Seen::Censored, u, weight, offset }
+        }));
+        Likelihood::of_rows(latency, &rows, design, width)
+    }
+}
+
+/// `ln G` at the time of each unit (empty without other causes), and at any time: `G(t) = 1 − F₂(t)/(1 − F₁(H))` is the share of
+/// those without an event of this cause before H who have no event of another by t, both F by Aalen–Johansen.
+fn others(data: &ArmData<'_>, further: &Further) -> (Vec<f64>, impl Fn(f64) -> f64) {
+    let n = data.time.len();
+    let curves = further.competing.as_ref().filter(|c| c.iter().any(|c| *c)).map(|_| {
+        let outcome = |i: usize| Outcome { cluster: ALONE, ..further.outcome(i, data.time[i], data.event[i]) };
+        let own: Vec<Outcome> = (0..n).map(outcome).collect();
+        let other = own.iter().map(|u| Outcome { event: u.competing, competing: u.event, ..*u }).collect();
+        (SurvivalCurve::of_outcomes(own).summary(data.horizon).survival, SurvivalCurve::of_outcomes(other))
+    });
+    // Where everybody has an event the share may come out as zero: half a unit is kept.
+    let least = 0.5 / (n as f64 + 1.0);
+    let at = move |t: f64| match &curves {
+        Some((cured, other)) => libm::log((1.0 - (1.0 - other.at(t)) / cured.max(least)).clamp(least, 1.0)),
+        None => 0.0,
+    };
+    let has = further.competing.as_ref().is_some_and(|c| c.iter().any(|c| *c));
+    (if has { data.time.iter().map(|&t| at(t)).collect() } else { Vec::new() }, at)
 }
 
 fn check(data: &ArmData<'_>) -> Result<(), FitError> {

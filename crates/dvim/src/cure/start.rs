@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use nalgebra::{Cholesky, DMatrix, DVector};
 
-use super::likelihood::{Likelihood, LogNormal, Seen, cross_product};
+use super::likelihood::{Seen, cross_product};
 use super::optimize::{Limits, maximize};
 use super::prepare::{Prepared, events_only};
 use super::{FitOptions, Penalised, Ridges};
@@ -71,7 +71,7 @@ impl Starts {
         let cure_logit = self.cure_logit;
         // No covariates at all: the best of a few climbs in three parameters, where the remedy guarantees a maximum.
         let ones = vec![1.0; n];
-        let likelihood = Likelihood::new(LogNormal { u_horizon: arm.u_horizon }, &arm.seen, &arm.u, &ones, 1);
+        let likelihood = arm.likelihood(&ones, 1);
         let ridges = Ridges::of(options, arm, Some(options.remedy_strength), cure_logit);
         let objective = Penalised { likelihood: &likelihood, ridges: &ridges };
         let limits = Limits {

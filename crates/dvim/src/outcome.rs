@@ -1,0 +1,89 @@
+//! What is known of the outcome of a unit: a time and an event, and what a unit may have beyond them.
+
+/// The cluster of a unit that has none: it stands for itself.
+pub const ALONE: u32 = u32::MAX;
+
+/// What is known of one unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Time of the event or of censoring.
+    pub time: f64,
+    /// Whether it is an event of the cause of interest.
+    pub event: bool,
+    /// Whether it is an event of another cause.
+    pub competing: bool,
+    /// Case weight, positive.
+    pub weight: f64,
+    /// The unit is watched only after this time; 0: from the start.
+    pub entry: f64,
+    /// Its cluster, or [`ALONE`].
+    pub cluster: u32,
+}
+
+impl Outcome {
+    /// A unit that counts once, from the start.
+    pub fn plain(time: f64, event: bool) -> Outcome {
+        Outcome { time, event, competing: false, weight: 1.0, entry: 0.0, cluster: ALONE }
+    }
+
+    /// Whether it is such a unit.
+    pub fn is_plain(&self) -> bool {
+        !self.competing && self.weight == 1.0 && self.entry <= 0.0 && self.cluster == ALONE
+    }
+}
+
+/// What the units of a table have beyond a time and an event; `None` where it has no such column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Further {
+    /// Case weights: how many of the population a unit stands for. Positive.
+    pub weight: Option<Vec<f64>>,
+    /// Delayed entry: a unit is watched only after this time.
+    pub entry: Option<Vec<f64>>,
+    /// Number of the cluster of each unit.
+    pub cluster: Option<Vec<u32>>,
+    /// Whether the time is that of an event of another cause.
+    pub competing: Option<Vec<bool>>,
+}
+
+impl Further {
+    /// Whether there is nothing: every unit counts once, from the start, for itself, and there is one cause.
+    pub fn is_empty(&self) -> bool {
+        *self == Further::default()
+    }
+
+    /// The same of these units, in this order.
+    pub fn select(&self, units: &[u32]) -> Further {
+        fn pick<T: Copy>(of: &Option<Vec<T>>, units: &[u32]) -> Option<Vec<T>> {
+            of.as_ref().map(|v| units.iter().map(|&i| v[i as usize]).collect())
+        }
+        Further {
+            weight: pick(&self.weight, units),
+            entry: pick(&self.entry, units),
+            cluster: pick(&self.cluster, units),
+            competing: pick(&self.competing, units),
+        }
+    }
+
+    /// The outcome of unit `i`, whose time and event are these.
+    pub fn outcome(&self, i: usize, time: f64, event: bool) -> Outcome {
+        Outcome {
+            time,
+            event,
+            competing: self.competing.as_ref().is_some_and(|v| v[i]),
+            weight: self.weight.as_ref().map_or(1.0, |v| v[i]),
+            entry: self.entry.as_ref().map_or(0.0, |v| v[i]),
+            cluster: self.cluster.as_ref().map_or(ALONE, |v| v[i]),
+        }
+    }
+
+    /// What it holds, as options are called: for messages.
+    pub fn names(&self) -> Vec<&'static str> {
+        let all = [
+            ("--weights", self.weight.is_some()),
+            ("--entry", self.entry.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--cause", self.competing.is_some()),
+        ];
+        all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+    }
+}
