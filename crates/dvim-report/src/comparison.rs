@@ -208,9 +208,9 @@ impl Comparison<'_> {
         }
         let names: Vec<&str> = learned.selection.selected.iter().map(|&j| self.cohort.names()[j].as_str()).collect();
         out.push(if names.is_empty() {
-            "Feature selection found no covariate (pooled Cox model, p < .05) and matches on all of them, like Euclidean KNN.".into()
+            "Feature selection found no covariate (p < .05 in either arm's Cox model) and matches on all of them, like Euclidean KNN.".into()
         } else {
-            format!("Feature selection matches on {} (pooled Cox model, p < .05).", names.join(", "))
+            format!("Feature selection matches on {} (p < .05 in either arm's Cox model).", names.join(", "))
         });
         out.push("Optimal full matching gives one effect to everybody: the difference of two weighted curves. Its violin is a dot, and its correlation with other methods is undefined.".into());
         out.push("The cure model alone and Cox have no group behind an estimate: nobody can be shown who was compared with whom.".into());

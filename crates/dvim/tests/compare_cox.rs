@@ -2,7 +2,7 @@
 
 use dvim::compare::cox::{self, CoxFit, Ties};
 use dvim::compare::score::{self, Link};
-use dvim::compare::select::select_covariates;
+use dvim::compare::select::Selection;
 use dvim::compare::{FitOptions, InvalidInput, StopReason, Units};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -416,13 +416,14 @@ fn arms_effects_and_selection() {
     assert!(effects.cure.iter().zip(&swapped.cure).all(|(a, b)| *a == -b));
     assert_eq!(effects.time.unwrap().len(), data.time.len());
 
-    let selection = select_covariates(&data.units(), &treated, 0.05, Ties::Efron, &options).unwrap();
-    let expected = reference("pooled_p_values");
-    close(&selection.p_values, &expected[..4], 1e-8);
-    let below: Vec<usize> = (0..4).filter(|&j| expected[j] < 0.05).collect();
+    let arms = cox::fit_arms(&data.units(), &treated, Ties::Efron, &options).unwrap();
+    let selection = Selection::of(&arms, 0.05);
+    let expected = ["arm_0_p_values", "arm_1_p_values"].map(reference);
+    close(&selection.p_values[0], &expected[0], 1e-8);
+    close(&selection.p_values[1], &expected[1], 1e-8);
+    let below: Vec<usize> = (0..4).filter(|&j| expected[0][j] < 0.05 || expected[1][j] < 0.05).collect();
     assert_eq!(selection.selected, below);
-    assert_eq!(selection.fit.coefficients.len(), 5);
-    assert!(select_covariates(&data.units(), &treated, 0.0, Ties::Efron, &options).unwrap().selected.is_empty());
+    assert!(Selection::of(&arms, 0.0).selected.is_empty());
 }
 
 fn cases(cases: u32) -> ProptestConfig {

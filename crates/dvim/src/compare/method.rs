@@ -8,7 +8,7 @@
 //! | --- | --- | --- |
 //! | MCM KNN | (abs β₁ + abs β₀)/2 | (abs λ₁ + abs λ₀)/2 |
 //! | MCM KNN combined | mean of the two | the same |
-//! | Feature selection KNN | equal weights on the covariates of a pooled Cox model with p < .05 | the same |
+//! | Feature selection KNN | equal weights on the covariates with p < .05 in either arm's Cox model | the same |
 //! | Euclidean KNN | equal weights | the same |
 //! | Propensity score KNN | fitted P(treated) | the same |
 //! | Prognostic score KNN | mean over the arms of the Cox Ŝ(H) | the same |
@@ -19,7 +19,7 @@ use super::cox::{self, CoxFit, Ties};
 use super::full::full_match;
 use super::logistic::{self, LogisticFit};
 use super::score::{self, LinearScore};
-use super::select::{Selection, select_covariates};
+use super::select::Selection;
 use super::{FitOptions, InvalidInput, Units};
 use crate::analysis::{Fit, Options, Watch, not_supported};
 use crate::cohort::{Arm, Cohort};
@@ -188,7 +188,7 @@ pub struct Learned {
     pub fit: Fit,
     /// One Cox model for each arm, control first.
     pub cox: [CoxFit; 2],
-    /// The covariates that a pooled Cox model finds.
+    /// The covariates that either arm's Cox model finds.
     pub selection: Selection,
     /// Logistic regression of treatment.
     pub propensity: LogisticFit,
@@ -219,22 +219,14 @@ impl Learned {
         // The cohort is finite and has both arms, and so has its training set: these fits cannot be refused.
         let model = |e: InvalidInput| Error::Model { arm: "pooled", reason: e.to_string() };
         watch.progress("fitting the comparators", 0, 1);
-        let (cox, (selection, propensity)) = rayon::join(
+        let (cox, propensity) = rayon::join(
             || cox::fit_arms(&units, &treated, ties, &fits),
-            || {
-                rayon::join(
-                    || select_covariates(&units, &treated, SELECTION_LEVEL, ties, &fits),
-                    || logistic::fit(&pooled.covariates, p, &treated, &fits),
-                )
-            },
+            || logistic::fit(&pooled.covariates, p, &treated, &fits),
         );
         watch.progress("fitting the comparators", 1, 1);
-        Ok(Learned {
-            fit,
-            cox: cox.map_err(model)?,
-            selection: selection.map_err(model)?,
-            propensity: propensity.map_err(model)?,
-        })
+        let cox = cox.map_err(model)?;
+        let selection = Selection::of(&cox, SELECTION_LEVEL);
+        Ok(Learned { fit, cox, selection, propensity: propensity.map_err(model)? })
     }
 
     /// Where a method matches; `None` for one that does not match in groups, or needs the truth.

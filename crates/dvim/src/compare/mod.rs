@@ -7,7 +7,7 @@
 //! | --- | --- | --- |
 //! | Cox model (no match) | [`cox::fit_arms`], [`cox::effects`] | one Cox model per arm on the training set, Breslow ties, own baseline |
 //! | Prognostic score KNN | [`cox::CoxFit::survival_score`], [`score::mean`] | one number per unit: mean over the arms of the Cox S(H) |
-//! | Feature selection KNN | [`select::select_covariates`] | pooled Cox with treatment, Wald p < .05, equal weights on what is kept |
+//! | Feature selection KNN | [`select::Selection`] | Wald p < .05 in either arm's Cox model, equal weights on what is kept |
 //! | Propensity score KNN | [`logistic::fit`], [`logistic::LogisticFit::score`] | one number per unit: fitted P(treated) on the training set |
 //! | Optimal full matching | [`full::full_match`] | all units in subclasses, smallest total propensity distance, then weighted overall curves |
 //! | Euclidean KNN | no model: the raw covariates are the metric | |

@@ -1,41 +1,22 @@
-//! Feature selection for matching: the covariates that a pooled Cox model finds.
+//! Feature selection for matching: the covariates that either arm's Cox model finds.
 
-use super::cox::{self, CoxFit, Ties};
-use super::{FitOptions, InvalidInput, Units, check_length};
+use super::cox::CoxFit;
 
-/// Covariates kept for matching, and the fit that chose them.
+/// Covariates kept for matching.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
-    /// Covariates with a p-value below the level, ascending. May be empty: the caller decides what then.
+    /// Covariates with a p-value below the level in at least one arm, ascending. May be empty: the caller decides what then.
     pub selected: Vec<usize>,
-    /// Two-sided Wald p-value of each covariate; NaN for an aliased one, which is never selected.
-    pub p_values: Vec<f64>,
-    /// The pooled fit; its last coefficient is that of treatment.
-    pub fit: CoxFit,
+    /// Two-sided Wald p-value of each covariate in each arm, control first; NaN for an aliased one, which that arm does not select.
+    pub p_values: [Vec<f64>; 2],
 }
 
-/// Keeps the covariates whose Wald p-value in a Cox model of both arms together, with treatment (0/1) as
-/// one more covariate, is below `level`. The paper's reading: `level = 0.05`, then equal weights.
-pub fn select_covariates(
-    units: &Units,
-    treated: &[bool],
-    level: f64,
-    ties: Ties,
-    options: &FitOptions,
-) -> Result<Selection, InvalidInput> {
-    units.check()?;
-    let Units { covariates, n_covariates, time, .. } = *units;
-    let n = time.len();
-    check_length("treated", n, treated.len())?;
-    let width = n_covariates + 1;
-    let mut pooled = Vec::with_capacity(n * width);
-    for (i, &z) in treated.iter().enumerate() {
-        pooled.extend_from_slice(&covariates[i * n_covariates..(i + 1) * n_covariates]);
-        pooled.push(f64::from(u8::from(z)));
+impl Selection {
+    /// Keeps the covariates whose Wald p-value is below `level` in the Cox model of either arm. The paper says "outcome-based";
+    /// of the readings tried (docs/study.md, section 4) this is the closest over its three tables: `level = 0.05`, then equal weights.
+    pub fn of(arms: &[CoxFit; 2], level: f64) -> Selection {
+        let p_values = arms.each_ref().map(CoxFit::p_values);
+        let found = |j: usize| p_values.iter().any(|arm| arm[j] < level);
+        Selection { selected: (0..p_values[0].len()).filter(|&j| found(j)).collect(), p_values }
     }
-    let fit = cox::fit(&Units { covariates: &pooled, n_covariates: width, ..*units }, ties, options)?;
-    let mut p_values = fit.p_values();
-    p_values.truncate(n_covariates);
-    let selected = (0..n_covariates).filter(|&j| p_values[j] < level).collect();
-    Ok(Selection { selected, p_values, fit })
 }
