@@ -186,6 +186,8 @@ function averageCard(name, className, estimand, format, unit, more, fewer) {
       }))));
 }
 
+const REPORT = [['who', 'who was compared'], ['balance', 'balance and overlap'], ['follow-up', 'follow-up'], ['sensitivity', 'sensitivity'], ['models', 'models'], ['methods', 'methods']];
+
 async function overview() {
   title('Overview');
   const [t, c] = [run.counts.treated, run.counts.control];
@@ -206,9 +208,12 @@ async function overview() {
     h('p', {}, h('a', { href: '#/patients' }, 'Look at the patients behind these numbers'), ' or ', h('a', { href: '#/new' }, 'enter a new patient'), '.'),
     h('h2', {}, 'Can it be relied on?'),
     !run.audited && h('p', { class: 'verdict warn' }, 'The run was made without an audit: ', h('code', {}, 'dvim audit'), ' says whether follow-up suffices and how sure the averages are.'),
-    verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
+    run.verdict
+      ? [['cure_effect', 'time_effect'].map((name) => h('p', { class: `verdict ${run.verdict[name].support === 'supported' ? '' : 'warn'}`, 'data-verdict': run.verdict[name].support }, run.verdict[name].words)),
+        run.verdict.reasons.length > 0 && h('ul', { id: 'reasons' }, run.verdict.reasons.map((r) => h('li', {}, r.serious && h('b', {}, 'Serious: '), capital(r.words), '.')))]
+      : verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
     run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and both models converged.'),
-    h('p', { class: 'note' }, 'Balance, overlap, sensitivity and heterogeneity stand in ', h('a', { href: '/report', target: '_blank' }, 'the report of this run'), ', which ', h('code', {}, 'dvim report'), ' writes as a file.'),
+    h('p', {}, 'In ', h('a', { href: '/report', target: '_blank' }, 'the report'), ': ', REPORT.map(([id, words], i) => [i > 0 && ' · ', h('a', { href: `/report#${id}`, target: '_blank' }, words)])),
     h('div', { class: 'two' },
       h('section', {}, h('h2', {}, 'Who was compared'),
         h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Patients by arm' }, h('table', {},

@@ -1,13 +1,14 @@
 //! What can be asked over HTTP, and what is answered. Nothing here touches a file: an address names a route, never a path.
 
 use crate::explorer::Explorer;
-use crate::figures::arm_label;
 use crate::http::{Request, Response, decode};
 use crate::patient::{self, Question, Who};
 use dvim::cohort::{Arm, Cohort};
 use dvim::schema::{Kind, encode_new};
 use dvim::table::{Column, Table, TextValues, Values};
 use dvim_report::comparison::SYNTHETIC_NOTE;
+use dvim_report::figures::arm_name;
+use dvim_report::findings::VerdictRecord;
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
 use dvim_report::report::{Page, run_page};
@@ -218,6 +219,7 @@ struct RunAnswer {
     sentence: String,
     how: String,
     audited: bool,
+    verdict: Option<VerdictRecord>,
     follow_up: Vec<[String; 3]>,
     worries: Vec<String>,
     covariates: Vec<CovariateAnswer>,
@@ -247,7 +249,7 @@ impl RunAnswer {
             confidence: fit.options.confidence,
             group_size: fit.options.group_size,
             group_sizes: [low, high],
-            labels: ByArm::map(|z| arm_label(cohort, z)),
+            labels: ByArm::map(|z| arm_name(cohort, z)),
             counts: summary.counts.clone(),
             averages: summary.average_effects.clone(),
             sentence: text::answer(summary, explorer.time_unit.as_deref().unwrap_or("")).join(" "),
@@ -261,6 +263,7 @@ impl RunAnswer {
                 Some(fit) => cross_fit_sentence(fit).replace('\n', " "),
             },
             audited: summary.audit.is_some(),
+            verdict: summary.verdict.clone(),
             follow_up: (summary.audit.iter().flat_map(|a| &a.follow_up))
                 .map(|f| [f.population.clone(), f.verdict.clone(), f.words.clone()])
                 .collect(),
@@ -320,7 +323,7 @@ impl RowAnswer {
         RowAnswer {
             id: cohort.ids().text(unit).into_owned(),
             arm: cohort.arm(unit).name(),
-            treatment: arm_label(cohort, cohort.arm(unit)),
+            treatment: arm_name(cohort, cohort.arm(unit)),
             time: cohort.time(unit),
             event: cohort.event(unit),
             outcome: patient::outcome(cohort.time(unit), cohort.event(unit), cohort.horizon()),

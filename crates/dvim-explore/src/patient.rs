@@ -1,12 +1,14 @@
 //! One patient: both effects, the groups behind them, and what they become at another group size or horizon.
 
 use crate::explorer::{Explorer, Place};
-use crate::figures::{Curves, arm_label};
+use crate::figures::curves;
 use dvim::analysis::{MatchGroup, UnitGroups};
+use dvim::audit::passes::Side;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::{Corrected, Effect, Flag};
 use dvim::schema::{Covariate, Kind};
+use dvim_report::figures::{Look, arm_name};
 use dvim_report::record::ByArm;
 use dvim_report::tables::{EffectRow, Layout};
 use dvim_report::text::{short, signed};
@@ -203,12 +205,10 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         cure: ByArm::map(|z| group(&groups.cure[z.index()])),
         time_groups: ByArm::map(|z| group(&groups.time[z.index()])),
         figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
-            let draw = |pair, is_time| {
-                let confidence = fit.options.confidence;
-                let unit = explorer.time_unit.as_deref().unwrap_or("");
-                Curves { cohort, pair, effect, is_time, horizon, confidence, width, unit }.svg()
-            };
-            [draw(&groups.cure, false), draw(&groups.time, true)]
+            let unit = explorer.time_unit.clone().unwrap_or_default();
+            let look = Look { width, time_unit: unit };
+            let draw = |pair, side| curves(cohort, pair, side, effect, horizon, fit.options.confidence, &look);
+            [draw(&groups.cure, Side::Cure), draw(&groups.time, Side::Time)]
         }),
         members: question.members.map(|(part, arm)| members(explorer, &groups, part, arm, horizon)),
         effect: row,
@@ -307,7 +307,7 @@ fn members(explorer: &Explorer<'_>, groups: &UnitGroups, part: usize, arm: Arm, 
     MembersAnswer {
         matched_for: PARTS[part],
         arm: arm.name(),
-        label: arm_label(cohort, arm),
+        label: arm_name(cohort, arm),
         members: group.units.iter().enumerate().map(member).collect(),
     }
 }

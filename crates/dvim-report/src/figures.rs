@@ -129,19 +129,20 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
     }
 }
 
-/// The curves of one patient's two groups under one metric. `effect` is what the run says of the patient.
+/// The curves of one patient's two groups under one metric, up to the horizon of the cohort or an earlier one. `effect`
+/// is what the groups say of the patient there.
 pub fn patient(
     cohort: &Cohort,
     pair: &[MatchGroup; 2],
     side: Side,
     effect: Option<&Effect>,
+    horizon: f64,
     confidence: f64,
     look: &Look,
 ) -> SurvivalCurves {
-    let horizon = cohort.horizon();
     let arms = READING_ORDER.map(|arm| {
         let group = &pair[arm.index()];
-        let times: Vec<f64> = group.units.iter().map(|&i| cohort.time(i as usize)).collect();
+        let times: Vec<f64> = group.units.iter().map(|&i| cohort.time(i as usize).min(horizon)).collect();
         drawn_arm(arm_name(cohort, arm), &group.curve, &times, horizon, confidence)
     });
     let words = effect.and_then(|e| match side {

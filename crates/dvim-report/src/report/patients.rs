@@ -44,7 +44,7 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
         }
         for (pair, side) in [(&groups.cure, Side::Cure), (&groups.time, Side::Time)] {
             b.figure(
-                |look| figures::patient(cohort, pair, side, Some(effect), s.options.confidence, look).svg(),
+                |look| figures::patient(cohort, pair, side, Some(effect), s.horizon, s.options.confidence, look).svg(),
                 &format!(
                     "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
                     clip(&id, 40),
