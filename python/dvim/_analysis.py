@@ -95,6 +95,10 @@ def fit(
     covariates: Iterable[str] | None = None,
     treated: Any = None,
     control: Any = None,
+    weights: str | None = None,
+    cluster: str | None = None,
+    entry: str | None = None,
+    cause: Any = None,
     numeric: str | Iterable[str] = (),
     categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (),
@@ -144,6 +148,10 @@ def fit(
         By default all other columns.
     treated, control
         Which values of the treatment mean treated and control; with both, rows of any other arm are left out and counted.
+    weights, cluster, entry
+        Columns: case weights; clusters, by which standard errors are then; the time from which a patient is watched.
+    cause
+        The event column holds causes (0 is censored): which one is of interest.
     numeric, categorical, drop
         Columns that are numbers, or categories, whatever they look like; columns to ignore.
     where
@@ -200,7 +208,8 @@ def fit(
                               covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
     roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time)
+                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
+                       weights=weights, cluster=cluster, entry=entry, cause=cause)
     options = options_json(estimator=estimator, group_size=group_size, splits=splits, latency=latency,
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)

@@ -40,6 +40,9 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         horizon: float | None = None,
         treated: Any = None,
         control: Any = None,
+        weights: str | None = None,
+        cluster: str | None = None,
+        entry: str | None = None,
         numeric: str | Iterable[str] = (),
         categorical: str | Iterable[str] = (),
         missing: str = "refuse",
@@ -62,6 +65,9 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.horizon = horizon
         self.treated = treated
         self.control = control
+        self.weights = weights
+        self.cluster = cluster
+        self.entry = entry
         self.numeric = numeric
         self.categorical = categorical
         self.missing = missing

@@ -73,7 +73,8 @@ def whole(name: str, value: Any) -> int:
 
 def roles_json(columns: Mapping[str, str], *, horizon: float, start: str | None, end: str | None, id: str | None,
                covariates: Iterable[str] | None, treated: Any, control: Any, numeric: Any, categorical: Any, drop: Any,
-               where: Mapping[str, Any] | None, missing: str, zero_time: str) -> str:
+               where: Mapping[str, Any] | None, missing: str, zero_time: str, weights: str | None = None,
+               cluster: str | None = None, entry: str | None = None, cause: Any = None) -> str:
     if (start is None) != (end is None):
         raise Refused(
             "error: only one of start= and end= was given\n  rule:   follow-up has two dates\n  remedy: name both columns"
@@ -94,6 +95,10 @@ def roles_json(columns: Mapping[str, str], *, horizon: float, start: str | None,
         "filters": filters(where),
         "missing": missing,
         "zero_time": zero_time,
+        "weights": weights,
+        "cluster": cluster,
+        "entry": entry,
+        "cause": label(cause),
     }
     return json.dumps(asked)
 

@@ -105,7 +105,8 @@ class Check:
 def check(
     data: Any, *, time: Any = None, event: Any = None, treatment: Any = None, horizon: float, y: Any = None,
     start: str | None = None, end: str | None = None, id: str | None = None, covariates: Iterable[str] | None = None,
-    treated: Any = None, control: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
+    treated: Any = None, control: Any = None, weights: str | None = None, cluster: str | None = None,
+    entry: str | None = None, cause: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (), where: Where | None = None, missing: str = "refuse", zero_time: str = "refuse",
     estimator: str = "paper", group_size: int | str | None = None, splits: int = 10, latency: str = "auto",
     train_fraction: float = 0.35, metric: str = "separate", scale: str = "standard", seed: int = 1,
@@ -123,7 +124,8 @@ def check(
                               covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
     roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time)
+                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
+                       weights=weights, cluster=cluster, entry=entry, cause=cause)
     options = options_json(estimator=estimator, group_size=group_size, splits=splits, latency=latency,
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)
@@ -171,7 +173,8 @@ class Comparison:
 def compare(
     data: Any, *, time: Any = None, event: Any = None, treatment: Any = None, horizon: float, y: Any = None,
     start: str | None = None, end: str | None = None, id: str | None = None, covariates: Iterable[str] | None = None,
-    treated: Any = None, control: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
+    treated: Any = None, control: Any = None, weights: str | None = None, cluster: str | None = None,
+    entry: str | None = None, cause: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (), where: Where | None = None, missing: str = "refuse", zero_time: str = "refuse",
     group_size: int | None = None, train_fraction: float = 0.35, metric: str = "separate", scale: str = "standard",
     seed: int = 1, exact: str | Iterable[str] = (), caliper: Mapping[str, float | str] | None = None,
@@ -189,7 +192,8 @@ def compare(
                               covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
     roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time)
+                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
+                       weights=weights, cluster=cluster, entry=entry, cause=cause)
     options = options_json(estimator="paper", group_size=group_size, splits=10, latency="auto",
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)

@@ -74,6 +74,16 @@ def untidy():
 
 
 @pytest.fixture(scope="session")
+def further(cohort):
+    """Case weights, clusters, delayed entry and causes."""
+    draw = np.random.default_rng(11)
+    n = len(cohort)
+    why = np.where(cohort.event == 1, draw.choice([1, 1, 2], n), 0)
+    late = np.where(draw.random(n) < 0.2, cohort.time * 0.3, 0.0)
+    return cohort.assign(w=draw.uniform(0.5, 3, n), site=draw.choice(list("abcdefgh"), n), late=late, why=why)
+
+
+@pytest.fixture(scope="session")
 def command():
     """The command line: the binary of the workspace where there is one, else the command that the package installs."""
     binary = os.environ.get("DVIM_BINARY")
