@@ -172,14 +172,17 @@ fn other_files_by_their_first_bytes() {
             b"\xD0\xCF\x11\xE0\xA1\xB1",
             "t.csv: this is an Excel workbook of the old kind (.xls); save the sheet as CSV UTF-8",
         ),
-        (b"\x28\xB5\x2F\xFD..", "t.csv: this is compressed with zstd; unpack it first: `zstd -d`"),
         (b"BZh9....", "t.csv: this is compressed with bzip2; unpack it first: `bunzip2`"),
         (
             b"\xFD7zXZ\0",
             "t.csv: this is compressed with xz, as are some R data files; unpack it first, or write the table with `write.csv`",
         ),
         (b"RDX3\nX\n", "t.csv: this is an R data file; write the table with `write.csv(x, file, row.names = FALSE)`"),
-        (b"ARROW1\0\0", "t.csv: this is an Arrow or Feather file; write it as CSV or Parquet"),
+        #[cfg(not(feature = "arrow"))]
+        (
+            b"ARROW1\0\0",
+            "t.csv: this is an Arrow or Feather file, which this build does not read; build with the feature `arrow`, or write it as CSV",
+        ),
         (b"<stata_dta><header>", "t.csv: this is a Stata data file; export it with `export delimited`"),
         (b"$FL2@(#)", "t.csv: this is an SPSS data file; export it as CSV from the program that wrote it"),
         (b"SQLite format 3\0", "t.csv: this is an SQLite database; export the table as CSV"),
@@ -202,6 +205,19 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
+}
+
+#[test]
+fn damaged_zstd() {
+    // As in read_values.rs, cut off, and with a byte changed.
+    let whole =
+        b"\x28\xb5\x2f\xfd\x04\x58\x69\x00\x00\x69\x64\x2c\x78\x0a\x31\x2c\x32\x0a\x33\x2c\x34\x0a\x8c\x61\xb2\x95";
+    let mut changed = whole.to_vec();
+    changed[14] = b'7';
+    for bytes in [&whole[..12], &whole[..24], &changed[..]] {
+        let words = message(&refusal_with("t.csv.zst", bytes, &ReadOptions::default()));
+        assert!(words.starts_with("t.csv.zst: the zstd data is damaged or cut off ("), "{words}");
+    }
 }
 
 #[test]

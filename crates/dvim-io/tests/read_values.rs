@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use dvim::table::{Ids, TextValues, Values};
-use dvim_io::read::{Format, ROW_NAMES, ReadOptions, ReadTable, Sizes, read_in_blocks, read_table};
+use dvim_io::read::{Compression, Format, ROW_NAMES, ReadOptions, ReadTable, Sizes, read_in_blocks, read_table};
 
 fn write(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
@@ -110,8 +110,8 @@ fn line_ends_quotes_and_marks() {
 
 #[test]
 fn delimiters() {
-    let tab = Format::Delimited { delimiter: b'\t', gzip: false };
-    let semicolon = Format::Delimited { delimiter: b';', gzip: false };
+    let tab = Format::Delimited { delimiter: b'\t', compression: Compression::None };
+    let semicolon = Format::Delimited { delimiter: b';', compression: Compression::None };
     let table = read_as("t.tsv", b"a,1,2\tb\n1\t2\n", &ReadOptions::default());
     assert_eq!((table.format, table.names), (tab, vec!["a,1,2".to_string(), "b".to_string()]));
     assert_eq!(read(b"a\tb\n1\t\n").format, tab);
@@ -209,7 +209,18 @@ fn gzip_and_digest() {
     }
     let table = read_as("t.csv.gz", &packed, &ReadOptions::default());
     assert_eq!((&table.table, table.n_bytes), (&plain.table, packed.len() as u64));
-    assert_eq!(table.format, Format::Delimited { delimiter: b',', gzip: true });
+    assert_eq!(table.format, Format::Delimited { delimiter: b',', compression: Compression::Gzip });
+    // printf 'id,x\n1,2\n3,4\n' | zstd -c | xxd -p, with zstd 1.5.4; then two frames of `a,b` and `1,2`.
+    let bytes_of = |hex: &str| -> Vec<u8> {
+        (0..hex.len() / 2).map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).unwrap()).collect()
+    };
+    let one = bytes_of("28b52ffd045869000069642c780a312c320a332c340a8c61b295");
+    let table = read_as("t.csv.zst", &one, &ReadOptions::default());
+    assert_eq!((&table.table, table.n_bytes), (&plain.table, one.len() as u64));
+    assert_eq!(table.format, Format::Delimited { delimiter: b',', compression: Compression::Zstd });
+    let row = bytes_of("28b52ffd0458410000612c620a312c320a35e7cace");
+    let twice = read_as("t.csv.zst", &[row.clone(), row].concat(), &ReadOptions::default());
+    assert_eq!(twice.table.n_rows(), 3, "the header and a row, and both again as rows");
 }
 
 #[test]

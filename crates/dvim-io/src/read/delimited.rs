@@ -13,7 +13,7 @@ use super::columns::{Chunk, ColumnChunk, Growing, Numbers};
 use super::header::{self, Header, Role};
 use super::records::{self, BadRecord, Plan};
 use super::source::{self, Content, Opened};
-use super::{Format, ReadError, ReadErrorKind, ReadOptions, ReadTable, RowLengthCause, Sizes};
+use super::{Compression, Format, ReadError, ReadErrorKind, ReadOptions, ReadTable, RowLengthCause, Sizes};
 
 /// Bytes in which the header is first looked for.
 const HEADER_BYTES: usize = 64 << 10;
@@ -21,12 +21,16 @@ const HEADER_BYTES: usize = 64 << 10;
 /// Reads an open file.
 pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &Sizes) -> Result<ReadTable, ReadError> {
     let refuse = |column, kind| ReadError { path: path.to_path_buf(), row: None, line: None, column, kind };
-    let gzip = opened.content == Content::Gzip;
+    let compression = match opened.content {
+        Content::Gzip => Compression::Gzip,
+        Content::Zstd => Compression::Zstd,
+        _ => Compression::None,
+    };
     let size = opened.size;
     let (header, blocks) = open_blocks(path, opened, sizes)?;
     let roles =
         header::roles(&header.names, header.unnamed_first, options).map_err(|(name, kind)| refuse(Some(name), kind))?;
-    let expected_bytes = if gzip { None } else { size };
+    let expected_bytes = if compression == Compression::None { size } else { None };
     let task = Task { path, header: &header, options, sizes, expected_bytes };
     let pass = run(&task, &roles, blocks, BTreeMap::new())?;
     if pass.n_rows == 0 {
@@ -73,7 +77,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
         table: Table::new(columns).expect("names were found distinct and each row gave each column one value"),
         sha256: pass.sha256,
         n_bytes: pass.n_bytes,
-        format: Format::Delimited { delimiter: header.delimiter, gzip },
+        format: Format::Delimited { delimiter: header.delimiter, compression },
         names: header.names,
         unnamed_first: header.unnamed_first,
     })

@@ -1,5 +1,6 @@
 //! Every way in which reading fails, as data. The words are in `Display`, and only there.
 
+use dvim_report::text::grouped;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -43,6 +44,11 @@ pub enum ReadErrorKind {
         what: &'static str,
         /// What to do.
         remedy: &'static str,
+    },
+    /// It is compressed with zstd and the compressed data is damaged or cut off.
+    Zstd {
+        /// What the decoder says.
+        reason: String,
     },
     /// It is compressed with gzip and the compressed data is damaged or cut off.
     Gzip {
@@ -159,19 +165,6 @@ fn delimiter_name(delimiter: u8) -> &'static str {
     }
 }
 
-/// `1234567` as `1,234,567`.
-fn grouped(n: usize) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, c) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(c);
-    }
-    out
-}
-
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
@@ -193,6 +186,9 @@ impl fmt::Display for ReadError {
                 write!(f, "there is a header with {} column{s} and no row below it", grouped(*n_columns))
             }
             ReadErrorKind::Binary { what, remedy } => write!(f, "this is {what}; {remedy}"),
+            ReadErrorKind::Zstd { reason } => {
+                write!(f, "the zstd data is damaged or cut off ({reason}); copy or compress the file again")
+            }
             ReadErrorKind::Gzip { reason } => {
                 write!(f, "the gzip data is damaged or cut off ({reason}); copy or compress the file again")
             }

@@ -137,6 +137,10 @@ pub(super) fn read(bytes: &[u8], at_end: bool, prefers_tab: bool) -> Result<Opti
     Ok(Some(Header { delimiter, names, unnamed_first, n_lines, n_bytes: offset + found.end }))
 }
 
+/// The index of a pandas data frame, in the formats that store it.
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+pub(super) const PANDAS_INDEX: &str = "__index_level_0__";
+
 /// Names as they may be: distinct, none empty but the first.
 pub(super) fn check_names(mut names: Vec<String>) -> Result<(Vec<String>, bool), ReadErrorKind> {
     let n_columns = names.len();

@@ -15,11 +15,14 @@
 //!   levels are what was written (`01` stays `01`). The whole file decides, not its first rows.
 //! - *An unnamed first column* is the row names that R and pandas write: it is left out, unless it is asked for as
 //!   [`ROW_NAMES`]. Any other unnamed column is refused.
-//! - *Compressed*: gzip is read as it is; zstd is refused. The digest is of the bytes of the file.
-//! - *Parquet* with the feature `parquet`: see its module for the types.
+//! - *Compressed*: gzip and zstd are read as they are. The digest is of the bytes of the file.
+//! - *Parquet* with the feature `parquet`, *Arrow* files (Feather) and streams with the feature `arrow`: see their modules
+//!   for the types.
 //!
 //! Not here: what a column means. Whether a time may be infinite or an event may be `2` is the cohort's business.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod blocks;
 mod columns;
 mod delimited;
@@ -29,6 +32,8 @@ mod header;
 mod parquet;
 mod records;
 mod source;
+#[cfg(any(feature = "parquet", feature = "arrow"))]
+mod typed;
 
 use std::path::Path;
 
@@ -90,11 +95,24 @@ pub enum Format {
     Delimited {
         /// What stands between two values.
         delimiter: u8,
-        /// Whether the file is compressed with gzip.
-        gzip: bool,
+        /// How the file is compressed.
+        compression: Compression,
     },
     /// Apache Parquet.
     Parquet,
+    /// Apache Arrow, a file or a stream.
+    Arrow,
+}
+
+/// How a file of text is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// By gzip.
+    Gzip,
+    /// By zstd.
+    Zstd,
 }
 
 /// A table, and the file it came from.
@@ -147,6 +165,8 @@ pub fn read_in_blocks(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Resu
     match opened.content {
         #[cfg(feature = "parquet")]
         source::Content::Parquet => parquet::read(path, options, sizes),
+        #[cfg(feature = "arrow")]
+        source::Content::ArrowFile | source::Content::ArrowStream => arrow::read(path, opened, options, sizes),
         _ => delimited::read(path, opened, options, sizes),
     }
 }

@@ -1,10 +1,11 @@
 //! Opening a file, knowing it by its first bytes, and taking its digest while it is read.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use sha2::{Digest, Sha256};
 
 use super::{ReadError, ReadErrorKind};
@@ -16,9 +17,17 @@ pub(super) enum Content {
     Text,
     /// Text under gzip.
     Gzip,
+    /// Text under zstd.
+    Zstd,
     /// Apache Parquet.
     #[cfg(feature = "parquet")]
     Parquet,
+    /// Apache Arrow, as a file (Feather).
+    #[cfg(feature = "arrow")]
+    ArrowFile,
+    /// Apache Arrow, as a stream.
+    #[cfg(feature = "arrow")]
+    ArrowStream,
 }
 
 /// An open file.
@@ -53,6 +62,48 @@ pub(super) struct Source(Stream);
 enum Stream {
     Plain(Hashed),
     Gzip(Box<MultiGzDecoder<io::BufReader<Hashed>>>),
+    Zstd(Box<Frames>),
+}
+
+/// The frames of a zstd file, one after the other; `None` after the last.
+struct Frames {
+    decoder: StreamingDecoder<io::BufReader<Hashed>, FrameDecoder>,
+    over: bool,
+}
+
+impl Frames {
+    fn new(hashed: Hashed) -> io::Result<Frames> {
+        let decoder = StreamingDecoder::new(io::BufReader::with_capacity(64 << 10, hashed)).map_err(damaged)?;
+        Ok(Frames { decoder, over: false })
+    }
+}
+
+fn damaged(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}
+
+impl Read for Frames {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.over && !buffer.is_empty() {
+            let n = self.decoder.read(buffer)?;
+            if n > 0 {
+                return Ok(n);
+            }
+            let frame = &self.decoder.decoder;
+            let sums = frame.get_checksum_from_data().zip(frame.get_calculated_checksum());
+            if sums.is_some_and(|(said, found)| said != found) {
+                return Err(damaged("the checksum does not fit"));
+            }
+            // A frame ends; another may follow.
+            self.over = self.decoder.get_mut().fill_buf()?.is_empty();
+            if !self.over {
+                let mut frame = FrameDecoder::new();
+                frame.init(self.decoder.get_mut()).map_err(damaged)?;
+                self.decoder.decoder = frame;
+            }
+        }
+        Ok(0)
+    }
 }
 
 impl Read for Source {
@@ -60,6 +111,7 @@ impl Read for Source {
         match &mut self.0 {
             Stream::Plain(hashed) => hashed.read(buffer),
             Stream::Gzip(decoder) => decoder.read(buffer),
+            Stream::Zstd(frames) => frames.read(buffer),
         }
     }
 }
@@ -69,6 +121,7 @@ impl Source {
         match &self.0 {
             Stream::Plain(hashed) => hashed,
             Stream::Gzip(decoder) => decoder.get_ref().get_ref(),
+            Stream::Zstd(frames) => frames.decoder.get_ref().get_ref(),
         }
     }
 
@@ -91,6 +144,9 @@ impl Source {
         );
         match &self.0 {
             Stream::Gzip(_) if of_decoder => ReadErrorKind::Gzip { reason: error.to_string() },
+            Stream::Zstd(_) if of_decoder || error.kind() == io::ErrorKind::Other => {
+                ReadErrorKind::Zstd { reason: error.to_string() }
+            }
             _ => ReadErrorKind::Io { reason: error.to_string() },
         }
     }
@@ -122,6 +178,10 @@ pub(super) fn open(path: &Path) -> Result<Opened, ReadError> {
     let hashed = Hashed { inner: io::Cursor::new(first).chain(file), hasher: Sha256::new(), n_bytes: 0 };
     let stream = match content {
         Content::Gzip => Stream::Gzip(Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(64 << 10, hashed)))),
+        Content::Zstd => {
+            let frames = Frames::new(hashed).map_err(|e| refuse(ReadErrorKind::Zstd { reason: e.to_string() }))?;
+            Stream::Zstd(Box::new(frames))
+        }
         _ => Stream::Plain(hashed),
     };
     Ok(Opened { source: Source(stream), content, size })
@@ -137,7 +197,6 @@ pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
             "save the sheet as CSV UTF-8, or unpack the archive",
         ),
         (b"\xD0\xCF\x11\xE0", "an Excel workbook of the old kind (.xls)", "save the sheet as CSV UTF-8"),
-        (b"\x28\xB5\x2F\xFD", "compressed with zstd", "unpack it first: `zstd -d`"),
         (b"BZh", "compressed with bzip2", "unpack it first: `bunzip2`"),
         (
             b"\xFD7zXZ\0",
@@ -147,7 +206,6 @@ pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
         (b"RDX", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
         (b"RDA", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
         (b"X\n\0\0", "an R data file", "write the table with `write.csv(x, file, row.names = FALSE)`"),
-        (b"ARROW1", "an Arrow or Feather file", "write it as CSV or Parquet"),
         (b"<stata_dta>", "a Stata data file", "export it with `export delimited`"),
         (b"$FL2", "an SPSS data file", EXPORT),
         (b"$FL3", "an SPSS data file", EXPORT),
@@ -170,8 +228,21 @@ pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
             remedy: "build with the feature `parquet`, or write it as CSV",
         });
     }
+    let is_stream = first.starts_with(b"\xFF\xFF\xFF\xFF") && first.len() >= 8;
+    if first.starts_with(b"ARROW1") || is_stream {
+        #[cfg(feature = "arrow")]
+        return Ok(if is_stream { Content::ArrowStream } else { Content::ArrowFile });
+        #[cfg(not(feature = "arrow"))]
+        return Err(ReadErrorKind::Binary {
+            what: "an Arrow or Feather file, which this build does not read",
+            remedy: "build with the feature `arrow`, or write it as CSV",
+        });
+    }
     if first.starts_with(b"\x1F\x8B") {
         return Ok(Content::Gzip);
+    }
+    if first.starts_with(b"\x28\xB5\x2F\xFD") {
+        return Ok(Content::Zstd);
     }
     match known.iter().find(|(magic, ..)| first.starts_with(magic)) {
         Some(&(_, what, remedy)) => Err(ReadErrorKind::Binary { what, remedy }),
