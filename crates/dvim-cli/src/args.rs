@@ -11,6 +11,7 @@ use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
 use dvim::simulate::Scenario;
 use dvim_io::run::EffectsFormat;
+use dvim_report::figures::{KINDS, Kind};
 use std::path::PathBuf;
 
 const ABOUT: &str = "Does treatment change whether the event ever happens, and when?
@@ -61,6 +62,8 @@ pub enum Command {
     Audit(AuditArgs),
     /// Write the report of a run: one page for a browser or a printer
     Report(ReportArgs),
+    /// Write one figure of a run for a paper: SVG, PDF or PNG
+    Plot(PlotArgs),
     /// Estimate both effects for patients who were not in the cohort
     Predict(PredictArgs),
     /// Repeat a run from its summary and say whether the result is the same
@@ -606,6 +609,41 @@ pub struct ReportArgs {
     pub force: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
+}
+
+/// `dvim plot`.
+#[derive(Args)]
+#[command(after_help = plot_help())]
+pub struct PlotArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// Which figure; see below
+    #[arg(value_parser = Kind::parse)]
+    pub kind: Kind,
+    /// Where to write; the ending decides the format: .svg, .pdf or .png
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Width in millimetres; letters keep their size. 85 is one column of a journal, 180 two
+    #[arg(long, value_name = "MM", default_value_t = 180.0)]
+    pub width: f64,
+    /// Dots in an inch, for .png
+    #[arg(long, value_name = "N", default_value_t = 300.0)]
+    pub dpi: f64,
+    /// The unit of time in words, such as days [default: days where times come from dates, else not named]
+    #[arg(long, value_name = "WORD")]
+    pub time_unit: Option<String>,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+fn plot_help() -> String {
+    let kinds: String = KINDS.iter().map(|(name, what)| format!("  {name:<12} {what}\n")).collect();
+    format!(
+        "Figures:\n{kinds}\nExample: dvim plot run effects -o effects.svg\n\nPDF and PNG need a dvim built with --features print."
+    )
 }
 
 /// `dvim predict`.

@@ -4,6 +4,7 @@
 //! figures. Words for those who cannot see a figure are made from the same records.
 
 use crate::audit::{AuditRecord, BalanceRecord};
+use crate::plot::stack;
 use crate::plot::{
     About, Axis, CurveStep, EffectHistogram, EffectPlane, Estimate, ForestPlot, ForestRow, Format, LineChart,
     LinePoint, LovePlot, LoveRow, MetricWeights, PlanePoint, Reference, Series, SurvivalArm, SurvivalCurves, WeightRow,
@@ -14,9 +15,10 @@ use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, s
 use dvim::analysis::{Analysis, Fit, MatchGroup};
 use dvim::audit::average::By;
 use dvim::audit::follow_up;
+use dvim::audit::individual::examples;
 use dvim::audit::passes::Side;
 use dvim::cohort::{Arm, Cohort};
-use dvim::effect::Effect;
+use dvim::effect::{Corrected, Effect};
 use dvim::interval;
 use dvim::survival::SurvivalCurve;
 
@@ -390,4 +392,126 @@ pub fn follow_up(cohort: &Cohort, confidence: f64, look: &Look) -> LineChart {
         levels: vec![],
         marks: vec![],
     }
+}
+
+/// A figure that can be asked for by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Both histograms of single effects.
+    Effects,
+    /// The curves of both arms.
+    Curves,
+    /// Cure effect against time effect.
+    Plane,
+    /// Balance before and after matching.
+    Balance,
+    /// The two metrics.
+    Weights,
+    /// Average effects, by subgroup where asked for.
+    Averages,
+    /// Average effects over the horizon.
+    Horizon,
+    /// Event rates over time.
+    FollowUp,
+    /// The groups of one patient.
+    Patient(String),
+}
+
+/// Names and meanings of the figures, in the order in which they are listed.
+pub const KINDS: [(&str, &str); 9] = [
+    ("effects", "how both effects are spread over patients"),
+    ("curves", "Kaplan–Meier curves of both arms, with numbers at risk"),
+    ("plane", "each patient's cure effect against the time effect"),
+    ("balance", "covariates before and after matching (love plot)"),
+    ("weights", "what each covariate counts in the two metrics"),
+    ("averages", "average effects with intervals, by subgroup (forest plot)"),
+    ("horizon", "average effects had the horizon been another"),
+    ("follow-up", "event rates over the time to the horizon"),
+    ("patient:ID", "the curves of one patient's match groups"),
+];
+
+impl Kind {
+    /// Reads a name.
+    pub fn parse(name: &str) -> Result<Kind, String> {
+        Ok(match name {
+            "effects" => Kind::Effects,
+            "curves" => Kind::Curves,
+            "plane" => Kind::Plane,
+            "balance" => Kind::Balance,
+            "weights" => Kind::Weights,
+            "averages" => Kind::Averages,
+            "horizon" => Kind::Horizon,
+            "follow-up" => Kind::FollowUp,
+            _ => match name.strip_prefix("patient:").filter(|id| !id.is_empty()) {
+                Some(id) => Kind::Patient(id.to_string()),
+                None => return Err(format!("the figures are {}", KINDS.map(|k| k.0).join(", "))),
+            },
+        })
+    }
+
+    /// Whether it needs the effects of every patient; otherwise the records and the cohort are enough.
+    pub fn needs_effects(&self) -> bool {
+        matches!(self, Kind::Effects | Kind::Plane)
+    }
+}
+
+/// A figure of a run as SVG; `Err` says what the run lacks. `analysis` may be absent where the kind does not need it.
+pub fn draw(
+    kind: &Kind,
+    cohort: &Cohort,
+    fit: &Fit,
+    corrected: &[Corrected],
+    analysis: Option<&Analysis>,
+    summary: &Summary,
+    look: &Look,
+) -> Result<String, String> {
+    let confidence = summary.options.confidence;
+    let audit = || summary.audit.as_ref().ok_or("the run was made without the audit".to_string());
+    let effects_of = || analysis.ok_or("the effects of the run were not estimated".to_string());
+    Ok(match kind {
+        Kind::Effects => {
+            let analysis = effects_of()?;
+            let both = Side::BOTH.map(|side| effects(analysis, summary, side, look).svg());
+            stack("Effects of each patient", "Histograms of the cure effects and of the time effects.", &both)
+        }
+        Kind::Curves => curves(cohort, confidence, look).svg(),
+        Kind::Plane => {
+            let analysis = effects_of()?;
+            plane(cohort, analysis, summary, &examples(analysis), look).svg()
+        }
+        Kind::Balance => {
+            let of = audit()?.balance.as_ref().ok_or("balance is not in the files of this run")?;
+            balance(of, look).svg()
+        }
+        Kind::Weights => weights(cohort, fit, look).svg(),
+        Kind::Averages => {
+            let both = Side::BOTH.map(|side| averages(summary, side, look).svg());
+            stack("Average effects", "Forest plots of the cure effect and of the time effect.", &both)
+        }
+        Kind::Horizon => {
+            let audit = audit()?;
+            if audit.horizons.is_empty() {
+                return Err("effects at other horizons are not in the files of this run".into());
+            }
+            let both = Side::BOTH.map(|side| horizon(audit, summary.horizon, side, look).svg());
+            stack("Average effects over the horizon", "Lines with bands: the cure effect, the time effect.", &both)
+        }
+        Kind::FollowUp => follow_up(cohort, confidence, look).svg(),
+        Kind::Patient(id) => {
+            let unit = cohort.unit(id).map_err(|e| e.to_string())?;
+            let groups = fit.match_groups(cohort, unit);
+            let effect = groups
+                .effect(cohort.horizon(), corrected.get(unit).copied())
+                .ok_or_else(|| format!("patient `{id}` has no match group under the constraints"))?;
+            let pairs = [(&groups.cure, Side::Cure), (&groups.time, Side::Time)];
+            let both = pairs.map(|(pair, side)| {
+                patient(cohort, pair, side, Some(&effect), summary.horizon, confidence, look).svg()
+            });
+            stack(
+                &format!("Match groups of patient {id}"),
+                "Curves of the groups matched for cure, then for time.",
+                &both,
+            )
+        }
+    })
 }

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod explore;
 pub mod fit;
 pub mod match_groups;
+pub mod plot;
 pub mod predict;
 pub mod report;
 pub mod rerun;

@@ -31,6 +31,8 @@ mod love;
 pub mod page;
 mod palette;
 mod plane;
+#[cfg(feature = "print")]
+pub mod print;
 mod ratios;
 mod scale;
 mod summary;
@@ -164,6 +166,28 @@ impl Estimate {
             None => value,
         }
     }
+}
+
+/// Figures one under the other, as one. They are as wide as each other.
+pub fn stack(title: &str, description: &str, figures: &[String]) -> String {
+    let number = |figure: &str, name: &str| -> f64 {
+        let value = figure.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        value.and_then(|(v, _)| v.parse().ok()).unwrap_or(0.0)
+    };
+    let width = figures.iter().map(|f| number(f, "width")).fold(0.0, f64::max);
+    let (mut body, mut top) = (String::new(), 0.0);
+    for figure in figures {
+        body += &figure.replacen("<svg ", &format!("<svg y=\"{top}\" "), 1);
+        top += number(figure, "height") + 12.0;
+    }
+    let height = (top - 12.0).max(0.0);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">\n\
+         <title>{}</title>\n<desc>{}</desc>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>\n{body}</svg>\n",
+        escape(title),
+        escape(description),
+        palette::Ink::Paper.light()
+    )
 }
 
 /// The style sheet that lets a page recolour figures: rules for every class they use, and the colours for light pages,
