@@ -186,6 +186,8 @@ fn the_command_on_the_page_makes_the_run_again() {
         "combined",
         "--drop",
         "x7,x8",
+        "--cluster",
+        "x9",
     ];
     let (run, page, _) = run(folder.path(), "cure-only", &flags);
     let command = page.split("<pre tabindex=\"0\"><code>").nth(1).unwrap();

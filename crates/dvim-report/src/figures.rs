@@ -8,7 +8,6 @@ use crate::plot::stack;
 use crate::plot::{
     About, Axis, CurveStep, EffectHistogram, EffectPlane, Estimate, ForestPlot, ForestRow, Format, LineChart,
     LinePoint, LovePlot, LoveRow, MetricWeights, PlanePoint, Reference, Series, SurvivalArm, SurvivalCurves, WeightRow,
-    at_risk,
 };
 use crate::record::{AverageRecord, Summary};
 use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
@@ -86,7 +85,7 @@ pub fn estimate_of(a: &AverageRecord) -> Option<Estimate> {
 const MOST_STEPS: usize = 400;
 
 /// One arm as it is drawn: the curve with its band, those at risk, and the mean event time.
-fn drawn_arm(label: String, curve: &SurvivalCurve, times: &[f64], horizon: f64, confidence: f64) -> SurvivalArm {
+fn drawn_arm(label: String, curve: &SurvivalCurve, horizon: f64, confidence: f64) -> SurvivalArm {
     let events: Vec<CurveStep> = interval::band(curve, confidence)
         .into_iter()
         .filter(|(s, _)| s.time < horizon)
@@ -100,7 +99,8 @@ fn drawn_arm(label: String, curve: &SurvivalCurve, times: &[f64], horizon: f64, 
         value,
         interval: interval::mean_event_time(&summary, horizon, confidence).map(|i| (i.low, i.high)),
     });
-    SurvivalArm { label, steps, censored: Vec::new(), at_risk: at_risk(times), mean_event_time: mean }
+    let at_risk = curve.steps().iter().map(|s| (s.time, s.n_at_risk as u64));
+    SurvivalArm { label, steps, censored: Vec::new(), at_risk: at_risk.collect(), mean_event_time: mean }
 }
 
 /// The Kaplan–Meier curves of both arms as a whole, with bands.
@@ -109,10 +109,9 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
     let mut said = Vec::new();
     let arms = READING_ORDER.map(|arm| {
         let units = cohort.units_of(arm);
-        let time: Vec<f64> = units.iter().map(|&i| cohort.time(i as usize)).collect();
         let curve = SurvivalCurve::of_outcomes(cohort.outcomes(&units));
         said.push(format!("{} {}", percent(curve.summary(horizon).survival), arm_name(cohort, arm)));
-        drawn_arm(arm_name(cohort, arm), &curve, &time, horizon, confidence)
+        drawn_arm(arm_name(cohort, arm), &curve, horizon, confidence)
     });
     SurvivalCurves {
         about: look.about(
@@ -144,8 +143,7 @@ pub fn patient(
 ) -> SurvivalCurves {
     let arms = READING_ORDER.map(|arm| {
         let group = &pair[arm.index()];
-        let times: Vec<f64> = group.units.iter().map(|&i| cohort.time(i as usize).min(horizon)).collect();
-        drawn_arm(arm_name(cohort, arm), &group.curve, &times, horizon, confidence)
+        drawn_arm(arm_name(cohort, arm), &group.curve, horizon, confidence)
     });
     let words = effect.and_then(|e| match side {
         Side::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure_matched(), 1))),

@@ -89,7 +89,18 @@ pub fn methods_paragraph(s: &Summary) -> String {
             k.covariate
         );
     }
-    match s.roles.asked.missing.as_str() {
+    let asked = &s.roles.asked;
+    for (column, words) in [
+        (&asked.weights, "Patients counted with the weights in"),
+        (&asked.cluster, "Standard errors allow for clusters by"),
+        (&asked.entry, "Patients were at risk only from the time in"),
+        (&asked.cause, "Events were told apart by cause; the event of interest was"),
+    ] {
+        column.iter().for_each(|c| {
+            let _ = write!(out, "{words} {c}. ");
+        });
+    }
+    match asked.missing.as_str() {
         "drop" => out.push_str("Patients with a missing value were left out. "),
         "indicator" => out.push_str("Missing values were filled in with the median or the most frequent level, with an indicator among the covariates. "),
         _ => {}
@@ -123,7 +134,15 @@ pub fn command(s: &Summary) -> String {
     flag("--event", r.event.clone());
     flag("--treatment", r.treatment.clone());
     flag("--horizon", s.horizon.to_string());
-    let given = [("--id", &a.id), ("--treated", &a.treated), ("--control", &a.control)];
+    let given = [
+        ("--id", &a.id),
+        ("--treated", &a.treated),
+        ("--control", &a.control),
+        ("--weights", &a.weights),
+        ("--cluster", &a.cluster),
+        ("--entry", &a.entry),
+        ("--cause", &a.cause),
+    ];
     given.into_iter().for_each(|(name, v)| v.iter().for_each(|v| flag(name, v.clone())));
     a.covariates.iter().for_each(|c| flag("--covariates", c.join(",")));
     for (name, list) in

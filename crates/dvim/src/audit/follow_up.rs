@@ -219,19 +219,21 @@ pub struct Rate {
 /// The event rates of an arm in equal parts of the time to H.
 pub fn rates(cohort: &Cohort, arm: Arm, parts: usize, confidence: f64) -> Vec<Rate> {
     let units = cohort.units_of(arm);
-    let outcomes: Vec<(f64, bool)> =
-        units.iter().map(|&i| (cohort.time(i as usize), cohort.event(i as usize))).collect();
-    rates_of(&outcomes, cohort.horizon(), parts, confidence)
+    let watched: Vec<(f64, f64, bool)> = cohort.outcomes(&units).iter().map(|o| (o.entry, o.time, o.event)).collect();
+    rates_of(&watched, cohort.horizon(), parts, confidence)
 }
 
-fn rates_of(outcomes: &[(f64, bool)], horizon: f64, parts: usize, confidence: f64) -> Vec<Rate> {
+/// The same of units with these times of entry, of their end, and events.
+fn rates_of(watched: &[(f64, f64, bool)], horizon: f64, parts: usize, confidence: f64) -> Vec<Rate> {
     let width = horizon / parts as f64;
     let (mut events, mut exposure) = (vec![0usize; parts], vec![0.0; parts]);
-    for &(time, event) in outcomes {
+    for &(entry, time, event) in watched {
         // The part that holds the end of this unit's time; an event on a border belongs to the part before it.
         let last = ((time / width).ceil() as usize).clamp(1, parts) - 1;
-        exposure[..last].iter_mut().for_each(|e| *e += width);
-        exposure[last] += (time - last as f64 * width).clamp(0.0, width);
+        for (k, e) in exposure[..=last].iter_mut().enumerate() {
+            let (from, to) = (k as f64 * width, (k + 1) as f64 * width);
+            *e += (time.min(to) - entry.max(from)).max(0.0);
+        }
         events[last] += usize::from(event);
     }
     let tail = 0.5 * (1.0 - confidence);
@@ -339,14 +341,16 @@ mod tests {
     #[test]
     fn rates_by_hand_and_intervals_as_poisson_test() {
         // Two parts of 5. At risk in the first: 3 + 5 + 5 + 5, in the second: 2 + 5 + 5.
-        let outcomes = [(3.0, true), (7.0, false), (10.0, false), (10.0, true)];
-        let found = rates_of(&outcomes, 10.0, 2, 0.95);
+        let watched = [(0.0, 3.0, true), (0.0, 7.0, false), (0.0, 10.0, false), (0.0, 10.0, true)];
+        let found = rates_of(&watched, 10.0, 2, 0.95);
         assert_eq!([found[0].exposure, found[1].exposure], [18.0, 12.0]);
         assert_eq!([found[0].n_events, found[1].n_events], [1, 1]);
         // R: poisson.test(1)$conf.int is 0.02531781 5.57164339; poisson.test(0) ends at 3.688879.
         assert!((found[0].low * 18.0 - 0.02531781).abs() < 1e-7);
         assert!((found[0].high * 18.0 - 5.57164339).abs() < 1e-7);
-        let none = rates_of(&[(10.0, false)], 10.0, 1, 0.95)[0];
+        let none = rates_of(&[(0.0, 10.0, false)], 10.0, 1, 0.95)[0];
+        // Who enters at 6 is at risk for 1 of the first part, if it ends at 7 and parts are 7 long, and not before.
+        assert_eq!(rates_of(&[(6.0, 7.0, true)], 14.0, 2, 0.95)[0].exposure, 1.0);
         assert_eq!((none.low, none.rate), (0.0, 0.0));
         assert!((none.high * 10.0 - 3.688879).abs() < 1e-5);
         // scipy: chi2.ppf(0.025, 300)/2 and chi2.ppf(0.975, 302)/2.
