@@ -159,8 +159,10 @@ def test_progress_is_called_and_its_failure_is_passed_on(cohort):
 
 
 def test_ctrl_c_stops_a_long_fit():
+    # A shell that runs the tests in the background has its children ignore the signal: the script listens again.
     script = """
-import sys, time, dvim
+import signal, sys, dvim
+signal.signal(signal.SIGINT, signal.default_int_handler)
 df = dvim.simulate("both-overlap", n=150_000)
 print("ready", flush=True)
 try:
