@@ -2,7 +2,7 @@
 
 use crate::record::AverageRecord;
 use crate::tables::{Row, header};
-use crate::text::{Grid, clip, decimals_of, fixed, grouped, percent, short, signed, signed_fixed};
+use crate::text::{Grid, clip, decimals_between, decimals_of, fixed, grouped, percent, short, signed, signed_fixed};
 use dvim::audit::Audit;
 use dvim::audit::average::By;
 use dvim::audit::balance::{Agreement, Balance};
@@ -473,7 +473,7 @@ pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
     let show = |v: f64, d: usize| if is_difference { signed_fixed(scale * v, d) } else { fixed(scale * v, d) };
     match (a.estimate, a.low, a.high) {
         (Some(v), Some(low), Some(high)) => {
-            let d = decimals_of(scale * (high - low));
+            let d = decimals_between(scale * low, scale * high);
             format!("{} ({} to {})", show(v, d), show(low, d), show(high, d))
         }
         (Some(v), ..) => format!("{} (no interval)", show(v, decimals_of(scale * v))),

@@ -269,7 +269,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         let sides = [("cure effect, points", &i.cure_effect, 100.0), ("time effect", &i.time_effect, 1.0)];
         for (name, spread, scale) in sides {
             let Some(x) = spread else { continue };
-            let d = decimals_of(scale * (x.quantiles[5] - x.quantiles[1]));
+            let d = decimals_between(scale * x.quantiles[1], scale * x.quantiles[5]);
             let at = |q: usize| signed_fixed(scale * x.quantiles[q], d);
             let share = |v: Option<f64>| v.map_or("no interval".into(), percent);
             let mut row = vec![name.to_string(), at(1), at(3), at(5), share(x.share_below), share(x.share_above)];
@@ -384,10 +384,21 @@ pub fn named_flag(flag: &ModelFlagRecord, names: &[String]) -> String {
     }
 }
 
-/// Decimals with which a number is written whose uncertainty is this wide: two significant digits of it.
-pub fn decimals_of(width: f64) -> usize {
-    let width = width.abs();
-    if width > 0.0 && width.is_finite() { (1.0 - width.log10().floor()).clamp(0.0, 6.0) as usize } else { 2 }
+/// Decimals with which a number of this size is written: two significant digits of it.
+pub fn decimals_of(size: f64) -> usize {
+    let size = size.abs();
+    if size > 0.0 && size.is_finite() { (1.0 - size.log10().floor()).clamp(0.0, 6.0) as usize } else { 2 }
+}
+
+/// Decimals with which an interval's ends are written: two significant digits of a quarter of it, which is the standard error at 95 %.
+///
+/// ```
+/// use dvim_report::text::decimals_between;
+/// assert_eq!(decimals_between(-0.3, 10.1), 1); // not "0 to 10": the interval holds zero
+/// assert_eq!(decimals_between(-120.0, 310.0), 0);
+/// ```
+pub fn decimals_between(low: f64, high: f64) -> usize {
+    decimals_of((high - low) / 4.0)
 }
 
 /// A number with its sign and a fixed count of decimals.
@@ -435,7 +446,7 @@ pub fn answer(s: &Summary, time_unit: &str) -> [String; 2] {
     let unit = if time_unit.is_empty() { String::new() } else { format!(" {time_unit}") };
     let time = s.average("time_effect", "all").and_then(|a| Some((a, a.estimate?)));
     let time = time.map_or("The time effect is undefined.".to_string(), |(a, v)| {
-        let decimals = decimals_of(a.low.zip(a.high).map_or(v, |(l, h)| h - l));
+        let decimals = a.low.zip(a.high).map_or(decimals_of(v), |(l, h)| decimals_between(l, h));
         let way = if v < 0.0 { "sooner" } else { "later" };
         let interval = said(a, 1.0, decimals, &unit, ["sooner", "later"]);
         let of = if unit.is_empty() { " in the unit of the time column" } else { "" };

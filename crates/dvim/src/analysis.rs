@@ -128,10 +128,15 @@ impl Options {
                         self.group_size
                     ),
                     "each match group takes its units from the estimation set of one arm",
-                    format!(
-                        "use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)",
-                        (left / 10).max(1)
-                    ),
+                    match left {
+                        0..5 => "an arm this small cannot be matched: bring more patients, or lower the train fraction"
+                            .into(),
+                        5..50 => format!("use a group size of at most {left}, and expect distant matches"),
+                        _ => format!(
+                            "use a group size of at most {left} (a tenth of that, {}, leaves room for close matches)",
+                            left / 10
+                        ),
+                    },
                 ));
             } else if left < 2 * self.group_size {
                 out.push(Problem::warning(

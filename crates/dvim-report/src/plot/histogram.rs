@@ -83,7 +83,7 @@ impl EffectHistogram {
         let frame = Frame::new(&self.axis, shown.limits(0.02), (left, canvas.width - 14.0), (top, bottom));
         let below = frame.draw_x(&mut canvas, &self.axis.title);
         frame.draw_y(&mut canvas, &y, "");
-        canvas.text(0.0, canvas.top + 12.0, "Units", Label::new(BODY, Ink::Text));
+        canvas.text(0.0, canvas.top + 12.0, "Patients", Label::new(BODY, Ink::Text));
 
         if let Some((low, high)) = mean.and_then(|m| m.drawable_interval()) {
             let (a, b) = (frame.x.px_inside(low), frame.x.px_inside(high));

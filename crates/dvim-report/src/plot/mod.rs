@@ -160,10 +160,12 @@ impl Estimate {
 
     /// The estimate in words: "5.0 (2.0 to 8.1)".
     fn words(&self, format: Format) -> String {
-        let value = format.value(self.value);
         match self.drawable_interval() {
-            Some((low, high)) => format!("{value} ({})", format.interval(low, high)),
-            None => value,
+            Some((low, high)) => {
+                let [value, low, high] = [self.value, low, high].map(|v| format.value_between(v, low, high));
+                format!("{value} ({} to {high})", low.trim_end_matches(['%', '×']))
+            }
+            None => format.value(self.value),
         }
     }
 }

@@ -98,7 +98,7 @@ impl EffectPlane {
         let pixels: Vec<(f64, f64)> = points.iter().filter(inside).map(|p| (frame.x.px(p.0), y.px(p.1))).collect();
         if pixels.len() < points.len() {
             let n = text::count((points.len() - pixels.len()) as u64);
-            canvas.note(format!("Units beyond the axes: {n}."));
+            canvas.note(format!("Patients beyond the axes: {n}."));
         }
         let mut key = None;
         if many {
@@ -187,7 +187,7 @@ fn draw_key(canvas: &mut Canvas, frame: &Frame, counts: &[u64]) {
     }
     let label = Label::new(SMALL, Ink::Muted);
     canvas.text(right, y + 8.5, &most, label.end());
-    canvas.text(start - 6.0, y + 8.5, &format!("units per cell  {first}"), label.end());
+    canvas.text(start - 6.0, y + 8.5, &format!("patients per cell  {first}"), label.end());
 }
 
 fn draw_highlight(canvas: &mut Canvas, frame: &Frame, y: &Scale, point: &PlanePoint) {

@@ -1,6 +1,7 @@
 //! From data to pixels: linear and log scales with ticks at round numbers.
 
 use super::text;
+use crate::text::decimals_between;
 
 /// The largest size a value may have to be drawn; beyond it differences overflow.
 const LARGEST: f64 = 1e300;
@@ -55,6 +56,14 @@ impl Format {
             _ => text::number(scaled),
         };
         self.dress(value, digits)
+    }
+
+    /// A value with the decimals that its interval allows, as in the text around the figure (shares: one decimal of a percent).
+    pub fn value_between(self, value: f64, low: f64, high: f64) -> String {
+        match self {
+            Format::Number | Format::Signed => self.dress(value, text::fixed(value, decimals_between(low, high))),
+            _ => self.value(value),
+        }
     }
 
     /// An interval: "57.1 to 66.8". The sign of percent is written once, at the end.

@@ -59,7 +59,11 @@ impl MetricWeights {
         let layout = Rows::new(&canvas, rows.iter().map(|r| (r.covariate.as_str(), false)), 0.34, top, 21.0);
         let panel = (canvas.width - layout.left() - 20.0) / 2.0;
         // Numbers of one metric have the same decimals; the longest bar leaves room for them.
-        let words = |w: f64, most: f64| if w == 0.0 { "0".into() } else { text::fixed(w, text::decimals_for(most)) };
+        let words = |w: f64, most: f64| match w {
+            0.0 => "0".into(),
+            _ if most < 1e-3 => text::scientific(w, 1),
+            _ => text::fixed(w, text::decimals_for(most)),
+        };
         let width = |w: f64, most: f64| text::width(&words(w, most), SMALL);
         let number = rows.iter().map(|r| width(r.cure, cure_most).max(width(r.time, time_most))).fold(0.0, f64::max);
         let longest = panel - number - 8.0;

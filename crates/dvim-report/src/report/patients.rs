@@ -3,7 +3,8 @@
 use super::{Builder, Source};
 use crate::figures;
 use crate::text::{
-    READING_ORDER, by_weight, clip, decimals_of, grouped, outcome, percent, short, signed_fixed, value_of,
+    READING_ORDER, by_weight, clip, decimals_between, decimals_of, grouped, outcome, percent, short, signed_fixed,
+    value_of,
 };
 use dvim::analysis::{MatchGroup, UnitGroups};
 use dvim::audit::individual::examples;
@@ -65,7 +66,7 @@ fn effect_words(e: &Effect, horizon: f64, confidence: f64) -> String {
     let level = short(100.0 * confidence);
     let with = |value: f64, scale: f64, i: Option<Interval>| match i {
         Some(i) => {
-            let d = decimals_of(scale * (i.high - i.low));
+            let d = decimals_between(scale * i.low, scale * i.high);
             let show = |v: f64| signed_fixed(scale * v, d);
             format!("{} ({level} % interval {} to {})", show(value), show(i.low), show(i.high))
         }

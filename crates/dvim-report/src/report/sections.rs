@@ -6,8 +6,8 @@ use crate::figures;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
-    answer, clip, cross_fit_sentence, decimals_of, fixed, grouped, named_flag, percent, short, signed, signed_fixed,
-    worries,
+    answer, clip, cross_fit_sentence, decimals_between, decimals_of, fixed, grouped, named_flag, percent, short,
+    signed, signed_fixed, worries,
 };
 use dvim::audit::individual::examples;
 use dvim::audit::passes::Side;
@@ -94,7 +94,11 @@ fn who(b: &mut Builder, s: &Summary) {
     let (t, c) = (&s.counts.treated, &s.counts.control);
     let mut flow = vec![("", format!("rows of {}", s.input.file), grouped(s.flow.n_rows))];
     flow.extend(
-        s.flow.steps.iter().map(|x| ("out", format!("left out: {}", x.reason), format!("−{}", grouped(x.n_dropped)))),
+        s.flow
+            .steps
+            .iter()
+            .filter(|x| x.n_dropped > 0)
+            .map(|x| ("out", format!("left out: {}", x.reason), format!("−{}", grouped(x.n_dropped)))),
     );
     flow.push(("", "patients analysed".into(), grouped(t.n_units + c.n_units)));
     if t.n_training + c.n_training > 0 {
@@ -217,7 +221,7 @@ fn individual(b: &mut Builder, source: &Source<'_>) {
         let rows = [("Cure effect, points", &i.cure_effect, 100.0), ("Time effect", &i.time_effect, 1.0)];
         let rows = rows.iter().filter_map(|(name, spread, scale)| {
             let x = spread.as_ref()?;
-            let d = decimals_of(scale * (x.quantiles[5] - x.quantiles[1]));
+            let d = decimals_between(scale * x.quantiles[1], scale * x.quantiles[5]);
             let share = |n: usize, of: Option<f64>| {
                 of.map_or("no intervals".into(), |v| format!("{} ({})", grouped(n), percent(v)))
             };
@@ -270,7 +274,7 @@ fn heterogeneity(b: &mut Builder, of: &[VariesRecord]) {
             if v.estimand == "cure_effect" { (100.0, "Cure effect, points") } else { (1.0, "Time effect") };
         let fifth = |f: Option<&crate::audit::FifthRecord>| {
             f.map_or(String::new(), |f| {
-                let d = decimals_of(scale * (f.high - f.low));
+                let d = decimals_between(scale * f.low, scale * f.high);
                 format!(
                     "{} ({} to {})",
                     signed_fixed(scale * f.estimate, d),
@@ -485,7 +489,7 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
     }
     if let (Some([low, high]), Some(share), Some(all)) = (x.always_uncured, x.always_uncured_share, x.unrestricted) {
         b.heading("Different patients have the event in the two arms");
-        let d = decimals_of(high - low);
+        let d = decimals_between(low, high);
         b.say(&format!(
             "The time effect compares those who have the event under treatment with those who have it under control: {} from the averaged curves. Among patients uncured under both ({} of all, if treatment moves cures in one direction only) it lies between {} and {}.",
             signed_fixed(all, d),
