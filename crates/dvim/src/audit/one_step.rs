@@ -170,10 +170,13 @@ impl<'a> Scores<'a> {
                 (i, effect, score)
             })
             .collect();
-        // Largest first; ties by position, so that nothing depends on the sort.
-        units.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        // Largest first among those of a fold: the folds' levels differ by noise that goes against their own outcomes, since a model that did not see high scores
+        // predicts low. Ties by position, so that nothing depends on the sort.
+        let levels = self.fold_means(&units);
+        let above = |u: &(usize, f64, f64)| u.1 - levels[self.folds[u.0] as usize][1];
+        units.sort_by(|a, b| above(b).total_cmp(&above(a)).then(a.0.cmp(&b.0)));
         let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
-        let slope = self.slope(&units)?;
+        let slope = self.slope(&units, &levels)?;
         let fifth_of = |rank: usize| FIFTHS - 1 - rank * FIFTHS / n;
         let z = two_sided(self.analysis.fit.options.confidence);
         let fifths = (0..FIFTHS)
@@ -253,18 +256,23 @@ impl<'a> Scores<'a> {
         Some(Projection { statistic, covariates: r, free, p: f_upper_tail(statistic, r, free) })
     }
 
-    /// Slope of the scores on the effects, both centred in each fold (the units of a fold share a model), with a jackknife standard error
-    /// (HC3: residuals over one less their leverage). `None` without spread or with few units.
-    fn slope(&self, units: &[(usize, f64, f64)]) -> Option<Tested> {
-        let n_folds = self.folds.iter().copied().max()? as usize + 1;
+    /// Units of each fold, and the means of their effects and scores.
+    fn fold_means(&self, units: &[(usize, f64, f64)]) -> Vec<[f64; 3]> {
+        let n_folds = self.folds.iter().copied().max().map_or(0, |f| f as usize + 1);
         let mut sums = vec![[0.0; 3]; n_folds];
         for &(i, effect, score) in units {
             let s = &mut sums[self.folds[i] as usize];
             *s = [s[0] + 1.0, s[1] + effect, s[2] + score];
         }
+        sums.into_iter().map(|[n, e, s]| [n, e / n, s / n]).collect()
+    }
+
+    /// Slope of the scores on the effects, both centred in each fold (the units of a fold share a model), with a jackknife standard error
+    /// (HC3: residuals over one less their leverage). `None` without spread or with few units.
+    fn slope(&self, units: &[(usize, f64, f64)], levels: &[[f64; 3]]) -> Option<Tested> {
         let centred = |&(i, effect, score): &(usize, f64, f64)| {
-            let [n, e, s] = sums[self.folds[i] as usize];
-            (effect - e / n, score - s / n, 1.0 / n)
+            let [n, e, s] = levels[self.folds[i] as usize];
+            (effect - e, score - s, 1.0 / n)
         };
         let (mut xx, mut xy, mut largest) = (0.0, 0.0, 0.0);
         for u in units {
