@@ -107,7 +107,8 @@ def fit(
     zero_time: str = "refuse",
     estimator: str = "paper",
     group_size: int | str | None = None,
-    splits: int = 10,
+    splits: int = 1,
+    folds: int = 10,
     latency: str = "auto",
     train_fraction: float = 0.35,
     metric: str = "separate",
@@ -164,8 +165,8 @@ def fit(
         ``"paper"``: Algorithm 1. ``"adjusted"``: groups corrected by a cross-fitted model; every patient is estimated.
     group_size
         K: patients of each arm in each match group. 50, or chosen from the data by the adjusted estimator.
-    splits, latency
-        Of the adjusted estimator: honest splits; ``"auto"``, ``"log-normal"``, ``"weibull"`` or ``"log-logistic"``.
+    splits, folds, latency
+        Of the adjusted estimator: repeats, each with folds of its own, over which estimates are averaged; folds; ``"auto"``, ``"log-normal"``, ``"weibull"`` or ``"log-logistic"``.
     train_fraction, metric, scale, seed
         Share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``; who trains.
     exact, caliper, exclude_self
@@ -210,7 +211,7 @@ def fit(
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
                        categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
                        weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator=estimator, group_size=group_size, splits=splits, latency=latency,
+    options = options_json(estimator=estimator, group_size=group_size, splits=splits, folds=folds, latency=latency,
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)
     with Watching(progress) as shown:

@@ -49,7 +49,8 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         zero_time: str = "refuse",
         estimator: str = "paper",
         group_size: int | str | None = None,
-        splits: int = 10,
+        splits: int = 1,
+        folds: int = 10,
         latency: str = "auto",
         train_fraction: float = 0.35,
         metric: str = "separate",
@@ -75,6 +76,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.estimator = estimator
         self.group_size = group_size
         self.splits = splits
+        self.folds = folds
         self.latency = latency
         self.train_fraction = train_fraction
         self.metric = metric

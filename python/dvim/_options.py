@@ -103,7 +103,7 @@ def roles_json(columns: Mapping[str, str], *, horizon: float, start: str | None,
     return json.dumps(asked)
 
 
-def options_json(*, estimator: str, group_size: int | str | None, splits: int, latency: str, train_fraction: float,
+def options_json(*, estimator: str, group_size: int | str | None, splits: int, folds: int, latency: str, train_fraction: float,
                  metric: str, scale: str, seed: int, exact: Any, caliper: Mapping[str, float | str] | None,
                  exclude_self: bool, confidence: float) -> str:
     if estimator not in ("paper", "adjusted"):
@@ -118,7 +118,8 @@ def options_json(*, estimator: str, group_size: int | str | None, splits: int, l
         options["group_size"] = size
     if adjusted:
         family = None if latency == "auto" else latency
-        options["adjusted"] = {"splits": whole("splits", splits), "latency": family, "group_size": size}
+        options["adjusted"] = {"splits": whole("splits", splits), "folds": whole("folds", folds), "latency": family,
+                               "group_size": size}
     options.update(
         train_fraction=number("train_fraction", train_fraction),
         metric=metric,

@@ -108,7 +108,7 @@ def check(
     treated: Any = None, control: Any = None, weights: str | None = None, cluster: str | None = None,
     entry: str | None = None, cause: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (), where: Where | None = None, missing: str = "refuse", zero_time: str = "refuse",
-    estimator: str = "paper", group_size: int | str | None = None, splits: int = 10, latency: str = "auto",
+    estimator: str = "paper", group_size: int | str | None = None, splits: int = 1, folds: int = 10, latency: str = "auto",
     train_fraction: float = 0.35, metric: str = "separate", scale: str = "standard", seed: int = 1,
     exact: str | Iterable[str] = (), caliper: Mapping[str, float | str] | None = None, exclude_self: bool = False,
     confidence: float = 0.95, names: Sequence[str] | None = None, threads: int | None = None,
@@ -126,7 +126,7 @@ def check(
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
                        categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
                        weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator=estimator, group_size=group_size, splits=splits, latency=latency,
+    options = options_json(estimator=estimator, group_size=group_size, splits=splits, folds=folds, latency=latency,
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)
     found, words = _dvim.check(frame.table, frame.source, roles, options)
@@ -194,7 +194,7 @@ def compare(
                        covariates=covariates, treated=treated, control=control, numeric=numeric,
                        categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
                        weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator="paper", group_size=group_size, splits=10, latency="auto",
+    options = options_json(estimator="paper", group_size=group_size, splits=1, folds=10, latency="auto",
                            train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
                            caliper=caliper, exclude_self=exclude_self, confidence=confidence)
     with Watching(progress) as shown:

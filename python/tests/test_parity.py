@@ -33,11 +33,11 @@ CASES = {
               ["--time", "time", "--event", "why", "--treatment", "treatment", "--horizon", 800, "-k", 20, "--cause", 1,
                "--drop", "w,site,late,event"]),
     "no-audit": ("cohort", dict(**ROLES, horizon=800, audit=False), [*SIMULATED, "--no-audit"]),
-    "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", splits=3, latency="weibull", group_size=30),
-                 [*SIMULATED, "--estimator", "adjusted", "--splits", 3, "--latency", "weibull", "-k", 30]),
-    "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", splits=2,
+    "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", folds=3, latency="weibull", group_size=30),
+                 [*SIMULATED, "--estimator", "adjusted", "--folds", 3, "--latency", "weibull", "-k", 30]),
+    "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", folds=3, splits=2,
                                      covariates=["x1", "x2", "x11"]),
-                      [*SIMULATED, "--estimator", "adjusted", "--group-size", "auto", "--splits", 2,
+                      [*SIMULATED, "--estimator", "adjusted", "--group-size", "auto", "--folds", 3, "--splits", 2,
                        "--covariates", "x1,x2,x11"]),
     "untidy": ("untidy", UNTIDY, UNTIDY_FLAGS),
     "untidy-by": ("untidy", {**UNTIDY, "by": ["sex", "x11:3"], "categorical": ["grade"]},
@@ -145,7 +145,7 @@ def test_every_option_of_fit_can_be_asked_for(command):
     assert {f.removeprefix("no-").replace("-", "_") for f in flags} - arguments == set()
     for other in (dvim.check, dvim.compare):
         taken = set(inspect.signature(other).parameters)
-        only_fit = {"by", "audit", "progress", "estimator", "splits", "latency"}
+        only_fit = {"by", "audit", "progress", "estimator", "splits", "folds", "latency"}
         assert arguments - taken <= only_fit, (other, arguments - taken)
 
 
@@ -159,7 +159,7 @@ def test_defaults_are_the_engines():
     for name in ("train_fraction", "metric", "scale", "seed", "confidence", "estimator", "exclude_self"):
         assert given[name] == engine[name], name
     adjusted = json.loads(_dvim.default_options(True))["adjusted"]
-    assert given["splits"] == adjusted["splits"] and adjusted["latency"] is None and given["latency"] == "auto"
+    assert given["splits"] == adjusted["splits"] and given["folds"] == adjusted["folds"] and adjusted["latency"] is None and given["latency"] == "auto"
     import inspect as i
 
     sk = pytest.importorskip("sklearn")

@@ -264,7 +264,7 @@ class Explore(Served):
 class ExploreAdjusted(Served):
     """A run of the adjusted estimator: new patients are refused, and the correction is shown."""
 
-    options = ["--estimator", "adjusted", "--splits", "3"]
+    options = ["--estimator", "adjusted", "--folds", "3"]
 
     def test_new_patient(self):
         page = self.at("#/new")

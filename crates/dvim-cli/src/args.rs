@@ -224,9 +224,13 @@ pub struct MethodArgs {
     /// [default: 50, or auto with the adjusted estimator]
     #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
     pub group_size: Option<GroupSize>,
-    /// Honest splits of the adjusted estimator: each patient is estimated by the models that did not see it
-    #[arg(long, value_name = "R", default_value_t = 10)]
+    /// Repeats of the adjusted estimator, each with folds of its own: estimates are means over them, and how far they
+    /// differ is reported. Takes R times as long
+    #[arg(long, value_name = "R", default_value_t = 1)]
     pub splits: usize,
+    /// Folds of the adjusted estimator: each patient is estimated by the models that did not see it
+    #[arg(long, value_name = "F", default_value_t = 10)]
+    pub folds: usize,
     /// Distribution of the event times in the adjusted estimator's models
     #[arg(long, value_enum, default_value_t = LatencyArg::Auto)]
     pub latency: LatencyArg,
@@ -279,7 +283,8 @@ impl MethodArgs {
         let estimator = match self.estimator {
             EstimatorArg::Paper => Estimator::Paper,
             EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
-                folds: self.splits,
+                splits: self.splits,
+                folds: self.folds,
                 family: self.latency.family(),
                 group_size: fixed,
                 ..AdjustedOptions::default()

@@ -570,3 +570,48 @@ fn the_adjusted_estimator_says_how_sure_it_is() {
     let (text, _) = desk.run(&["match", "run", "17"], 0);
     assert!(text.contains("Adjusted, with 95 % intervals"), "{text}");
 }
+
+/// An adjusted run is predicted from, repeated and constrained like any other; its patients get their own numbers again.
+#[test]
+fn adjusted_runs_are_predicted_from() {
+    let desk = Desk::new();
+    desk.cohort(300);
+    let asked = ["fit", "cohort.csv", "--estimator", "adjusted", "--folds", "3", "--splits", "2", "-o", "run"];
+    let (text, _) = desk.run(&[&asked, &COLUMNS[..]].concat(), 0);
+    assert!(text.contains("3 folds that did not see it, in 2 splits") && text.contains("over splits"), "{text}");
+    let effects = desk.read("run/effects.csv");
+    let spread = column(&effects, "cure_effect_split_sd");
+    assert!(spread.iter().all(|v| v.parse::<f64>().is_ok_and(|v| v > 0.0)));
+    let same = |a: &str, b: &str, name: &str| assert_eq!(column(a, name), column(b, name), "{name}");
+    // Known by id and covariates: what the run says of them.
+    let (again, _) = desk.run(&["predict", "run", "cohort.csv", "--groups", "groups.csv"], 0);
+    for name in effects.lines().next().expect("a header").split(',').filter(|n| *n != "treatment") {
+        same(&again, &effects, name);
+    }
+    // Under other names they are new: all models speak, and the patient may be in the group.
+    let renamed: Vec<String> = desk
+        .read("cohort.csv")
+        .lines()
+        .enumerate()
+        .map(|(i, l)| if i == 0 { l.to_string() } else { format!("new{l}") })
+        .collect();
+    desk.write("new.csv", renamed.join("\n"));
+    let (new, _) = desk.run(&["predict", "run", "new.csv"], 0);
+    let numbers =
+        |t: &str| -> Vec<f64> { column(t, "cure_effect").iter().map(|v| v.parse().expect("a number")).collect() };
+    let (new, old) = (numbers(&new), numbers(&effects));
+    let apart = new.iter().zip(&old).map(|(a, b)| (a - b).abs()).sum::<f64>() / 300.0;
+    assert!(apart > 1e-6 && apart < 0.05, "near, not the same: {apart}");
+    desk.run(&["rerun", "run", "cohort.csv"], 0);
+    desk.run(&["audit", "run"], 0);
+    // Constraints.
+    let asked = ["fit", "cohort.csv", "--estimator", "adjusted", "--folds", "3", "--exact", "x1,x2", "-o", "exact"];
+    let (text, _) = desk.run(&[&asked, &COLUMNS[..]].concat(), 0);
+    let effects = desk.read("exact/effects.csv");
+    let flags = column(&effects, "flags");
+    let unserved = flags.iter().filter(|f| f.contains("too_few_candidates")).count();
+    assert!(unserved == 0 || text.contains("fewer than 25 candidates"), "{text}");
+    let (again, _) = desk.run(&["predict", "exact", "cohort.csv"], 0);
+    same(&again, &effects, "cure_effect");
+    same(&again, &effects, "flags");
+}

@@ -162,7 +162,7 @@ fn an_adjusted_run_shows_what_the_correction_moved() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     done(folder, "simulate --scenario both-overlap --n 500 --seed 4 -o cohort.csv");
-    done(folder, &format!("fit cohort.csv {COLUMNS} --estimator adjusted --splits 3 -o run"));
+    done(folder, &format!("fit cohort.csv {COLUMNS} --estimator adjusted --folds 3 -o run"));
     let effects = rows(&fs::read_to_string(folder.join("run/effects.csv")).expect("effects.csv"));
     let served = Served::start(folder, "run");
     for row in effects.iter().step_by(50) {

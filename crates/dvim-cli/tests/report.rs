@@ -207,7 +207,7 @@ fn the_command_on_the_page_makes_the_run_again() {
 fn adjusted_runs_have_a_page_that_says_what_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     dvim(folder.path(), &["simulate", "--scenario", "both-overlap", "--n", "800", "--seed", "4", "-o", "cohort.csv"]);
-    let mut args = vec!["fit", "cohort.csv", "--estimator", "adjusted", "--splits", "3", "-o", "run"];
+    let mut args = vec!["fit", "cohort.csv", "--estimator", "adjusted", "--folds", "3", "-o", "run"];
     args.extend(COLUMNS);
     dvim(folder.path(), &args);
     dvim(folder.path(), &["report", "run", "-o", "report.html", "--title", "A <title>", "--time-unit", "days"]);

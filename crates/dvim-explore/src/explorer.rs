@@ -103,9 +103,10 @@ impl<'a> Explorer<'a> {
     /// The run's own group sizes for cure and time: of a unit, or of new patients.
     pub fn own_group_sizes(&self, unit: Option<usize>) -> [usize; 2] {
         let fit = &self.analysis.fit;
-        match fit.cross_fit.as_ref().zip(unit) {
-            Some((c, i)) => c.folds[c.fold_of[i] as usize].choices.map(|c| c.group_size),
-            None => [fit.options.group_size; 2],
+        match (&fit.cross_fit, unit) {
+            (Some(c), Some(i)) => c.fold(i).choices.map(|c| c.group_size),
+            (Some(c), None) => c.for_newcomers().choices.map(|c| c.group_size),
+            (None, _) => [fit.options.group_size; 2],
         }
     }
 

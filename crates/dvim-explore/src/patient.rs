@@ -158,9 +158,11 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let groups = explorer.with_search(|s| s.groups(x, unit.map(|i| i as u32), size));
     let sizes = size.map_or(own_sizes, |k| [k, k]);
     let corrected = unit.and_then(|i| explorer.effect(i)).and_then(|e| e.corrected).filter(|_| as_run);
-    let unserved = groups.unserved(sizes[0]).filter(|_| fit.cross_fit.is_none());
+    // Under constraints a group of the adjusted estimator may be smaller than K.
+    let needed = if fit.cross_fit.is_some() && size.is_none() { fit.fewest() } else { sizes[0] };
+    let unserved = groups.unserved(needed);
     let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
-    let layout = Layout { horizon, confidence: fit.options.confidence, matched: corrected.is_some() };
+    let layout = Layout { matched: corrected.is_some(), horizon, splits: false, ..Layout::of(cohort, fit) };
     let id = unit.map(|i| cohort.ids().text(i));
     let row = EffectRow {
         id: id.clone().unwrap_or(Cow::Borrowed("")),

@@ -12,17 +12,20 @@
 //! ```
 
 use crate::atomic::{Directory, Hashing, hex};
+use dvim::adjusted::{FoldModel, SplitValues};
 use dvim::analysis::{Analysis, Fit};
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::effect::{Corrected, Spread};
 use dvim::error::Problem;
 use dvim::martingale::Residual;
+use dvim::metric::Metric;
 use dvim::outcome::Further;
 use dvim::table::Ids;
+use dvim_report::cross_fit::{CrossFitRecord, KeptSplit, PredictorRecord};
 use dvim_report::record::{
-    CovariateRecord, CrossFitRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord,
-    SUMMARY_SCHEMA, Source, Summary,
+    CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Source,
+    Summary,
 };
 use dvim_report::several::{SEVERAL_SCHEMA, SeveralRecord};
 use dvim_report::tables::{self, EffectRow, EffectTable};
@@ -81,6 +84,10 @@ struct Header {
     /// Numbers of each unit's corrected values; 0 in files from before they had variances.
     #[serde(default)]
     corrected: usize,
+    /// The model of each fold of each split, split after split; empty in files from before they were kept. The covariances of their
+    /// parameters follow the corrected values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fold_models: Vec<PredictorRecord>,
 }
 
 /// The format of the effects of a run.
@@ -265,7 +272,8 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         metrics: (&fit.metrics).into(),
         further: further_names(&units.further).iter().map(|n| n.to_string()).collect(),
         cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
-        corrected: CORRECTED,
+        corrected: corrected_width(fit.cross_fit.as_ref().map_or(1, |c| c.repeats.len())),
+        fold_models: fold_models(fit).map(|m| PredictorRecord::from(&m.predictor)).collect(),
     };
     let mut out = Hashing::new(out);
     out.write_all(MAGIC)?;
@@ -296,10 +304,26 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
     write_array(&mut out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     write_array(&mut out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     if let Some(cross_fit) = &fit.cross_fit {
-        out.write_all(&cross_fit.fold_of)?;
-        let corrected = analysis.effects.iter().filter_map(|e| e.corrected);
-        let numbers = corrected.zip(&cross_fit.residuals).flat_map(|(c, r)| numbers(c, r));
+        cross_fit.repeats.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
+        // Not a number where constraints left a unit without groups.
+        let mut corrected: Vec<Option<&Corrected>> = vec![None; cohort.n_units()];
+        for (&i, effect) in analysis.units.iter().zip(&analysis.effects) {
+            corrected[i as usize] = effect.corrected.as_ref();
+        }
+        let several = cross_fit.repeats.len() > 1;
+        let numbers = corrected.iter().zip(&cross_fit.residuals).flat_map(|(c, r)| {
+            let numbers = c.map_or([f64::NAN; CORRECTED], |c| numbers(c, r));
+            let spread = c.and_then(|c| c.split_sd).unwrap_or([f64::NAN; 2]);
+            numbers.into_iter().chain(spread.into_iter().filter(move |_| several))
+        });
         write_array(&mut out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
+        for v in cross_fit.repeats.iter().flat_map(|r| &r.values) {
+            let ([s0, s1], [m0, m1]) = (v.cure_probability, v.mean_event_time);
+            write_array(&mut out, &[s0, s1, m0, m1, v.residual], |x| x.to_le_bytes())?;
+        }
+        for model in fold_models(fit) {
+            write_array(&mut out, &model.covariance, |x| x.to_le_bytes())?;
+        }
     }
     for model in &fit.models {
         write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
@@ -311,7 +335,17 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
 /// Numbers of a unit's corrected values, their variances and its residuals.
 const CORRECTED: usize = 12;
 
-fn numbers(c: Corrected, r: &Residual) -> [f64; CORRECTED] {
+/// The same with the spread over splits where there are several.
+fn corrected_width(n_splits: usize) -> usize {
+    if n_splits > 1 { CORRECTED + 2 } else { CORRECTED }
+}
+
+/// The models of the folds, split after split.
+fn fold_models(fit: &Fit) -> impl Iterator<Item = &FoldModel> {
+    fit.cross_fit.iter().flat_map(|c| &c.repeats).flat_map(|r| &r.models)
+}
+
+fn numbers(c: &Corrected, r: &Residual) -> [f64; CORRECTED] {
     let ([s0, s1], [m0, m1]) = (c.cure_probability, c.mean_event_time);
     let [Spread { variance: [a, b], covariance: ab }, Spread { variance: [d, e], covariance: de }] =
         [c.cure_spread, c.time_spread];
@@ -324,8 +358,16 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
         mean_event_time: [m0, m1],
         cure_spread: Spread { variance: [a, b], covariance: ab },
         time_spread: Spread { variance: [d, e], covariance: de },
+        split_sd: None,
     };
     (corrected, Residual { cure, time })
+}
+
+/// Numbers of what one of several splits made of a unit.
+const SPLIT_VALUES: usize = 5;
+
+fn split_values_of([s0, s1, m0, m1, residual]: [f64; SPLIT_VALUES]) -> SplitValues {
+    SplitValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual }
 }
 
 /// The parts of [`Further`] that are there, in the order in which they are stored.
@@ -376,7 +418,7 @@ fn open(path: &Path) -> Result<Run, String> {
             "summary.json and run.dvim are not of one run, or one of them was changed; run `dvim fit` again".into()
         );
     }
-    if summary.horizon != cohort.horizon() || summary.options != OptionsRecord::from(&fit.options) {
+    if summary.horizon != cohort.horizon() || summary.options.options().as_ref() != Ok(&fit.options) {
         return Err(
             "summary.json was changed: its horizon or options are not those of the run; run `dvim fit` again".into()
         );
@@ -498,14 +540,42 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     let metrics = header.metrics.metrics();
     let (mut cross_fit, mut corrected) = (None, Vec::new());
     if let Some(record) = &header.cross_fit {
-        if header.corrected != CORRECTED {
+        let n_folds = record.n_folds();
+        let width = corrected_width(n_folds.len());
+        if header.corrected != width {
             return Err(format!("it is an adjusted run of dvim {}, which stored other numbers", header.version));
         }
-        let fold_of = rest.take(n)?.to_vec();
-        let values = rest.array(n.checked_mul(CORRECTED).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        let residuals;
-        (corrected, residuals) = values.as_chunks::<CORRECTED>().0.iter().map(|v| corrected_of(*v)).unzip();
-        cross_fit = Some(record.cross_fit(fold_of, residuals, &metrics.cure.scaling)?);
+        let fold_of: Vec<Vec<u8>> =
+            n_folds.iter().map(|_| Ok(rest.take(n)?.to_vec())).collect::<Result<_, String>>()?;
+        let values = rest.array(n.checked_mul(width).ok_or("its size is absurd")?, f64::from_le_bytes)?;
+        let mut residuals = Vec::with_capacity(n);
+        for unit in values.chunks_exact(width) {
+            let (numbers, spread) = unit.split_first_chunk::<CORRECTED>().ok_or("it ends too early")?;
+            let (mut of_unit, residual) = corrected_of(*numbers);
+            of_unit.split_sd = spread.first_chunk::<2>().copied();
+            corrected.push(of_unit);
+            residuals.push(residual);
+        }
+        let mut models = header.fold_models.iter().map(|m| m.predictor(p, header.horizon));
+        let mut splits = Vec::new();
+        for fold_of in fold_of {
+            let several = n_folds.len() > 1;
+            let numbers = rest.array(if several { n * SPLIT_VALUES } else { 0 }, f64::from_le_bytes)?;
+            let values = numbers.as_chunks::<SPLIT_VALUES>().0.iter().map(|v| split_values_of(*v)).collect();
+            splits.push(KeptSplit { fold_of, models: Vec::new(), values });
+        }
+        for (split, n_folds) in splits.iter_mut().zip(&n_folds).filter(|_| !header.fold_models.is_empty()) {
+            for _ in 0..*n_folds {
+                let predictor = models.next().ok_or("a fold has no model")??;
+                let both = 2 * predictor.n_parameters();
+                let covariance = rest.array(both * both, f64::from_le_bytes)?;
+                split.models.push(FoldModel { predictor, covariance });
+            }
+        }
+        if models.next().is_some() {
+            return Err("it has more models than folds".into());
+        }
+        cross_fit = Some(record.cross_fit(splits, residuals, &metrics.cure.scaling)?);
     }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });
@@ -549,9 +619,13 @@ fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
                 && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
                 && m.scaling.center.iter().all(|c| c.is_finite())
         });
-    let k = fit.options.group_size;
+    let k = fit.fewest();
+    let usable = fit.cross_fit.iter().flat_map(|c| c.folds()).all(|f| {
+        let weights = |m: &Metric| m.weights.len() == p && m.weights.iter().all(|w| *w >= 0.0 && w.is_finite());
+        f.metrics.iter().flatten().all(weights) && f.choices.iter().all(|c| c.group_size > 0 && c.weight.is_finite())
+    });
     let pool = |z: Arm| units.clone().filter(|&i| cohort.arm(i) == z && !fit.is_training[i]).count();
-    if !sized || !valid || p == 0 || k == 0 || Arm::BOTH.into_iter().any(|z| pool(z) < k) {
+    if !sized || !valid || !usable || p == 0 || k == 0 || Arm::BOTH.into_iter().any(|z| pool(z) < k) {
         return Err("its parts do not fit together".into());
     }
     Ok(())

@@ -225,20 +225,19 @@ impl Analysed {
 pub fn groups_of(cohort: &Cohort, fit: &Fit, id: &str) -> Result<(usize, UnitGroups), Error> {
     let unit = cohort.unit(id)?;
     let groups = fit.match_groups(cohort, unit);
-    let k = fit.options.group_size;
+    let k = fit.fewest();
     match Arm::BOTH.into_iter().find(|z| groups.cure[z.index()].units.len() < k) {
-        // The adjusted estimator has chosen its own group sizes.
-        Some(arm) if fit.cross_fit.is_none() => Err(Error::Refused(vec![Problem::error(
+        Some(arm) => Err(Error::Refused(vec![Problem::error(
             ProblemKind::BadConstraint,
             format!(
-                "patient `{id}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than the group size {k}",
+                "patient `{id}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than {k}",
                 groups.cure[arm.index()].units.len(),
                 arm.name()
             ),
             "a constraint is never relaxed",
             "fit again with a smaller --group-size, wider calipers, or fewer exact covariates",
         )])),
-        _ => Ok((unit, groups)),
+        None => Ok((unit, groups)),
     }
 }
 
@@ -249,6 +248,8 @@ const TOO_FAR: &str = "beyond_max_distance";
 pub struct Predicted {
     ids: Ids,
     covariates: Vec<f64>,
+    /// Positions in the cohort of those who are in it, where that makes a difference.
+    own: Vec<Option<u32>>,
     found: Vec<Result<Effect, Unserved>>,
     max_distance: Option<f64>,
 }
@@ -274,18 +275,14 @@ impl Predicted {
                 "see the diameters in effects.csv for distances that are usual here",
             );
         }
-        if fit.cross_fit.is_some() {
-            return refuse(
-                ProblemKind::BadOption,
-                "the run was made with --estimator adjusted".into(),
-                "new patients are matched by the paper's estimator, so far",
-                "fit the cohort with --estimator paper and predict from that run",
-            );
-        }
         let ids = ids_of(table, id);
         let covariates = encode_new(cohort.schema(), table).map_err(Error::Refused)?;
-        let found = fit.estimate_under_constraints(cohort, &covariates, &vec![None; table.n_rows()], watch)?;
-        Ok(Predicted { ids, covariates, found, max_distance })
+        let own = match fit.cross_fit {
+            Some(_) => known(cohort, &ids, &covariates),
+            None => vec![None; table.n_rows()],
+        };
+        let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
+        Ok(Predicted { ids, covariates, own, found, max_distance })
     }
 
     /// Number of patients.
@@ -333,9 +330,24 @@ impl Predicted {
         let p = cohort.n_covariates();
         let ground = Ground::new(fit, cohort);
         let search = ground.search();
-        let groups = |i: usize| (self.ids.text(i), search.groups(&self.covariates[i * p..(i + 1) * p], None, None));
+        let groups = |i: usize| {
+            let x = &self.covariates[i * p..(i + 1) * p];
+            (self.ids.text(i), search.groups(x, self.own[i], None))
+        };
         tables::write_members(out, cohort, (0..self.n()).map(groups))
     }
+}
+
+/// The rows that are patients of the cohort: the same id, which is no row number, and the same covariates.
+fn known(cohort: &Cohort, ids: &Ids, covariates: &[f64]) -> Vec<Option<u32>> {
+    let p = cohort.n_covariates();
+    let named = |ids: &Ids| !matches!(ids, Ids::Rows(_));
+    let both = named(ids) && named(cohort.ids());
+    let of = |(i, x): (usize, &[f64])| {
+        let unit = cohort.position(&ids.text(i)).filter(|_| both)?;
+        (cohort.covariates(unit) == x).then_some(unit as u32)
+    };
+    covariates.chunks_exact(p).enumerate().map(of).collect()
 }
 
 /// Ids of the rows of a table: a column, or row numbers.

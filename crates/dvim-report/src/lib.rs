@@ -4,6 +4,7 @@ pub mod card;
 pub mod comparison;
 pub mod plot;
 pub mod audit;
+pub mod cross_fit;
 pub mod figures;
 pub mod findings;
 pub mod record;

@@ -2,8 +2,9 @@
 //! Records go both ways, so that a run can be reopened. Field names are part of the schema.
 
 use crate::audit::AuditRecord;
+use crate::cross_fit::CrossFitRecord;
 use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
-use dvim::adjusted::{AdjustedOptions, Choice, CrossFit, Fold, PathPoint};
+use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{Analysis, Estimator, Fit, Options};
 use dvim::audit::Audit;
 use dvim::audit::average::AverageEffect;
@@ -15,7 +16,6 @@ use dvim::constraint::{Caliper, Constraints, Unserved};
 use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::joint::Family;
-use dvim::martingale::Residual;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use dvim::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
@@ -306,15 +306,18 @@ fn usual_confidence() -> f64 {
 /// What was asked of the adjusted estimator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdjustedOptionsRecord {
-    /// Number of splits.
+    /// Repeats of the cross-fit.
     pub splits: usize,
+    /// Folds of each; not there in runs from before there were repeats, whose splits were folds.
+    #[serde(default)]
+    pub folds: Option<usize>,
     /// The latency family; `null` means chosen from the data.
     pub latency: Option<String>,
     /// K; `null` means chosen from the data.
     pub group_size: Option<usize>,
 }
 
-fn family(name: &str) -> Result<Family, String> {
+pub(crate) fn family(name: &str) -> Result<Family, String> {
     Family::ALL
         .into_iter()
         .find(|f| f.name().eq_ignore_ascii_case(name))
@@ -323,8 +326,10 @@ fn family(name: &str) -> Result<Family, String> {
 
 impl AdjustedOptionsRecord {
     fn options(&self) -> Result<AdjustedOptions, String> {
+        let (splits, folds) = self.folds.map_or((1, self.splits), |folds| (self.splits, folds));
         Ok(AdjustedOptions {
-            folds: self.splits,
+            splits,
+            folds,
             family: self.latency.as_deref().map(family).transpose()?,
             group_size: self.group_size,
             ..AdjustedOptions::default()
@@ -350,7 +355,8 @@ impl From<&Options> for OptionsRecord {
             adjusted: match &o.estimator {
                 Estimator::Paper => None,
                 Estimator::Adjusted(a) => Some(AdjustedOptionsRecord {
-                    splits: a.folds,
+                    splits: a.splits,
+                    folds: Some(a.folds),
                     latency: a.family.map(|f| f.name().into()),
                     group_size: a.group_size,
                 }),
@@ -491,6 +497,9 @@ pub struct AverageRecord {
     pub n_units: usize,
     /// Units whose effect is undefined.
     pub n_undefined: usize,
+    /// Standard deviation over repeated splits; not there with one split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_sd: Option<f64>,
 }
 
 impl From<&AverageEffect> for AverageRecord {
@@ -506,6 +515,7 @@ impl From<&AverageEffect> for AverageRecord {
             sd: a.sd,
             n_units: a.n_units,
             n_undefined: a.n_undefined,
+            split_sd: a.split_sd,
         }
     }
 }
@@ -962,161 +972,6 @@ impl ModelRecord {
             center: self.center,
             cure_at_center: self.cure_at_center,
             latency_at_center: self.latency_at_center,
-        })
-    }
-}
-
-/// A group size with its weight.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ChoiceRecord {
-    /// K.
-    pub group_size: usize,
-    /// Weight of the group's offset from the model.
-    pub weight: f64,
-}
-
-impl From<&Choice> for ChoiceRecord {
-    fn from(c: &Choice) -> ChoiceRecord {
-        ChoiceRecord { group_size: c.group_size, weight: c.weight }
-    }
-}
-
-impl ChoiceRecord {
-    fn choice(&self) -> Choice {
-        Choice { group_size: self.group_size, weight: self.weight }
-    }
-}
-
-/// One point of the path over which K and w were chosen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PathRecord {
-    /// `cure_effect` or `time_effect`.
-    pub estimand: String,
-    /// K.
-    pub group_size: usize,
-    /// w.
-    pub weight: f64,
-    /// Mean loss minus that of the first candidate.
-    pub loss: f64,
-    /// Its standard error.
-    pub se: f64,
-}
-
-/// One fold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FoldRecord {
-    /// Chosen for cure.
-    pub cure: ChoiceRecord,
-    /// Chosen for time.
-    pub time: ChoiceRecord,
-    /// Weights of the metrics: cure and time, each for control and treated.
-    pub weights: [[Vec<f64>; 2]; 2],
-    /// What is worth knowing of its model; empty for an ordinary fit.
-    #[serde(default)]
-    pub warnings: Vec<String>,
-}
-
-/// What the adjusted estimator learned.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CrossFitRecord {
-    /// The latency family.
-    pub latency: String,
-    /// Mean out-of-fold log-likelihood of the families that were compared.
-    pub latencies: BTreeMap<String, f64>,
-    /// The folds.
-    pub folds: Vec<FoldRecord>,
-    /// The path of K and w.
-    pub path: Vec<PathRecord>,
-    /// What the groups' offsets from the model vary beyond their noise, on the scale of the correction.
-    #[serde(default)]
-    pub leftover_variance: LeftoverRecord,
-}
-
-/// Variance of the logit of cure and of the log mean event time that neither model nor noise explains.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LeftoverRecord {
-    /// Of the logit of cure.
-    pub cure: ByArm<f64>,
-    /// Of the log mean event time.
-    pub time: ByArm<f64>,
-}
-
-impl LeftoverRecord {
-    fn of(leftover: &[[f64; 2]; 2]) -> LeftoverRecord {
-        let pair = |part: usize| ByArm::map(|z| leftover[part][z.index()]);
-        LeftoverRecord { cure: pair(0), time: pair(1) }
-    }
-
-    fn leftover(&self) -> [[f64; 2]; 2] {
-        [&self.cure, &self.time].map(|v| [v.control, v.treated])
-    }
-}
-
-impl From<&CrossFit> for CrossFitRecord {
-    fn from(c: &CrossFit) -> CrossFitRecord {
-        CrossFitRecord {
-            latency: c.family.name().into(),
-            latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
-            folds: c
-                .folds
-                .iter()
-                .map(|f| FoldRecord {
-                    cure: (&f.choices[0]).into(),
-                    time: (&f.choices[1]).into(),
-                    weights: f.metrics.each_ref().map(|part| part.each_ref().map(|m| m.weights.clone())),
-                    warnings: f.warnings.clone(),
-                })
-                .collect(),
-            path: c
-                .path
-                .iter()
-                .map(|p| PathRecord {
-                    estimand: if p.is_time { "time_effect" } else { "cure_effect" }.into(),
-                    group_size: p.choice.group_size,
-                    weight: p.choice.weight,
-                    loss: p.loss,
-                    se: p.se,
-                })
-                .collect(),
-            leftover_variance: LeftoverRecord::of(&c.leftover),
-        }
-    }
-}
-
-impl CrossFitRecord {
-    /// What it records, with the fold and the residuals of each unit; the models themselves are not kept.
-    pub fn cross_fit(&self, fold_of: Vec<u8>, residuals: Vec<Residual>, scaling: &Scaling) -> Result<CrossFit, String> {
-        if fold_of.iter().any(|&f| f as usize >= self.folds.len()) {
-            return Err("a unit is in a fold that does not exist".into());
-        }
-        let metric = |weights: &Vec<f64>| Metric { weights: weights.clone(), scaling: scaling.clone() };
-        let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
-        Ok(CrossFit {
-            fold_of,
-            residuals,
-            folds: self
-                .folds
-                .iter()
-                .map(|f| Fold {
-                    metrics: f.weights.each_ref().map(|part| part.each_ref().map(metric)),
-                    choices: [f.cure.choice(), f.time.choice()],
-                    warnings: f.warnings.clone(),
-                })
-                .collect(),
-            models: Vec::new(),
-            family: family(&self.latency)?,
-            families,
-            path: self
-                .path
-                .iter()
-                .map(|p| PathPoint {
-                    is_time: p.estimand == "time_effect",
-                    choice: Choice { group_size: p.group_size, weight: p.weight },
-                    loss: p.loss,
-                    se: p.se,
-                })
-                .collect(),
-            leftover: self.leftover_variance.leftover(),
         })
     }
 }

@@ -50,6 +50,9 @@ pub const EFFECT_COLUMNS: [&str; 33] = [
 /// Further columns under the adjusted estimator: what the groups alone gave.
 pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
 
+/// Further columns where splits were repeated: standard deviations of the effects over the splits.
+pub const SPLIT_COLUMNS: [&str; 2] = ["cure_effect_split_sd", "time_effect_split_sd"];
+
 /// A row under construction. Numbers are written with the fewest digits that read back as the same
 /// number; an undefined value is an empty cell.
 #[derive(Default)]
@@ -245,6 +248,10 @@ impl<'a> EffectRow<'a> {
             out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
             out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
         }
+        if layout.splits {
+            let spread = self.effect.and_then(|e| e.corrected).and_then(|c| c.split_sd);
+            out.extend([0, 1].map(|e| Cell::maybe(spread.map(|s| s[e]))));
+        }
         out
     }
 }
@@ -258,18 +265,26 @@ pub struct Layout {
     pub confidence: f64,
     /// Whether what the groups alone gave stands beside the corrected effects.
     pub matched: bool,
+    /// Whether the spread over repeated splits stands there too.
+    pub splits: bool,
 }
 
 impl Layout {
     /// The names of the columns.
     pub fn columns(&self) -> Vec<&'static str> {
-        let more: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
-        [&EFFECT_COLUMNS, more].concat()
+        let matched: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        let splits: &[&str] = if self.splits { &SPLIT_COLUMNS } else { &[] };
+        [&EFFECT_COLUMNS, matched, splits].concat()
     }
 
     /// That of a run.
     pub fn of(cohort: &Cohort, fit: &Fit) -> Layout {
-        Layout { horizon: cohort.horizon(), confidence: fit.options.confidence, matched: fit.cross_fit.is_some() }
+        Layout {
+            horizon: cohort.horizon(),
+            confidence: fit.options.confidence,
+            matched: fit.cross_fit.is_some(),
+            splits: fit.cross_fit.as_ref().is_some_and(|c| c.repeats.len() > 1),
+        }
     }
 }
 

@@ -257,6 +257,19 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         String::new()
     };
     let _ = write!(out, "\nMean over estimated patients{with}\n{}", grid.render());
+    if let Some(spread) = s.adjusted.as_ref().and_then(|a| a.split_sd) {
+        let of_mean = |estimand: &str| s.average(estimand, "all").and_then(|a| a.split_sd);
+        for (name, estimand, typical, scale) in
+            [("Cure effect, points", "cure_effect", spread[0], 100.0), ("Time effect", "time_effect", spread[1], 1.0)]
+        {
+            let mean = of_mean(estimand).map_or(String::new(), |sd| format!(" {} of the mean,", short(scale * sd)));
+            let _ = writeln!(
+                out,
+                "  {name}: standard deviation over splits{mean} {} of a patient (median).",
+                short(scale * typical)
+            );
+        }
+    }
     for why in s.audit.iter().flat_map(|a| &a.left_out) {
         let _ = writeln!(out, "  Left out: {why}.");
     }
@@ -301,17 +314,18 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
 
 /// How the adjusted estimator came to its numbers.
 pub fn cross_fit_sentence(fit: &CrossFit) -> String {
+    let splits = fit.repeats.len();
     let range = |part: usize| {
-        let sizes = fit.folds.iter().map(|f| f.choices[part].group_size);
-        let weights = fit.folds.iter().map(|f| f.choices[part].weight);
-        let (low, high) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
-        let weight = weights.clone().sum::<f64>() / weights.count().max(1) as f64;
+        let sizes = || fit.folds().map(|f| f.choices[part].group_size);
+        let (low, high) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+        let weight = fit.folds().map(|f| f.choices[part].weight).sum::<f64>() / fit.folds().count().max(1) as f64;
         let k = if low == high { grouped(low) } else { format!("{} to {}", grouped(low), grouped(high)) };
         format!("{k} in each arm with weight {weight:.2}")
     };
     format!(
-        "Each was estimated by models of the {} splits that did not see it ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
-        fit.folds.len(),
+        "Each was estimated by models of {} folds that did not see it{} ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
+        fit.first().folds.len(),
+        if splits > 1 { format!(", in {splits} splits") } else { String::new() },
         fit.family.name(),
         range(0),
         range(1)
@@ -343,7 +357,7 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
             "{} of {} patients have fewer than {} candidates in an arm under the constraints: they have no estimate and are in no average",
             grouped(analysis.unserved.len()),
             grouped(analysis.unserved.len() + analysis.units.len()),
-            s.options.group_size
+            analysis.fit.fewest()
         ));
     }
     worries
@@ -352,17 +366,17 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
 /// What the models of the splits have to say, and in how many of them.
 fn split_worries(fit: &CrossFit) -> Vec<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
-    for warning in fit.folds.iter().flat_map(|f| &f.warnings) {
+    for warning in fit.folds().flat_map(|f| &f.warnings) {
         match counts.iter_mut().find(|(text, _)| text == warning) {
             Some((_, n)) => *n += 1,
             None => counts.push((warning, 1)),
         }
     }
-    let n = fit.folds.len();
+    let n = fit.folds().count();
     let sentence = |(text, k): (&str, usize)| match k {
-        k if k == n => format!("the models of all {n} splits: {text}"),
-        1 => format!("the model of one of {n} splits: {text}"),
-        k => format!("the models of {k} of {n} splits: {text}"),
+        k if k == n => format!("the models of all {n} folds: {text}"),
+        1 => format!("the model of one of {n} folds: {text}"),
+        k => format!("the models of {k} of {n} folds: {text}"),
     };
     counts.into_iter().map(sentence).collect()
 }

@@ -63,8 +63,9 @@ fn main() {
                 cure += error(&|i| Some((found.effects[i].cure() - truth(i).cure_effect()).abs()));
                 time += error(&|i| found.effects[i].time().map(|t| (t - truth(i).time_effect()).abs()));
                 if let Some(c) = &found.fit.cross_fit {
-                    let f = &c.folds[0];
-                    note = format!("{} {:?} terms {}", c.family.name(), f.choices, c.models[0].terms.len());
+                    let first = c.first();
+                    let terms = first.models[0].predictor.n_terms();
+                    note = format!("{} {:?} terms {terms}", c.family.name(), first.folds[0].choices);
                 }
             }
             let s = seeds as f64;

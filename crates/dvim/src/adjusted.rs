@@ -18,19 +18,32 @@
 //!
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
+mod groups;
+mod newcomers;
+
+pub use groups::{each_group, regroup};
+pub use newcomers::Newcomers;
+
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{ArmEstimate, Corrected, Effect, GroupEstimate, Matcher, Pool, Scratch, Spread};
+use crate::constraint::{Queries, Rules, Unserved};
+use crate::effect::{Corrected, Effect};
 use crate::error::{Error, Problem, ProblemKind};
-use crate::joint::{self, Family, JointModel, JointOptions, Part, Prediction, Terms, TwoArms};
+use crate::joint::{self, Certainty, Family, JointModel, JointOptions, Part, Prediction, Predictor, Terms, TwoArms};
 use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
 use crate::split::hash_id;
+use groups::{
+    Expected, GroupSearch, Place, add_leftover, all_four, arms, correct, corrected_cure, corrected_time, pooled,
+    queries_of, units_of_fold,
+};
 use rayon::prelude::*;
 
 /// How the adjusted estimator works. All constants stand here, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdjustedOptions {
+    /// Repeats of the cross-fit, each with folds of its own; an estimate is the mean over them.
+    pub splits: usize,
     /// Number of folds. Ten train on 90 % of the units; five cost 8 % in accuracy, more gain little.
     pub folds: usize,
     /// The latency family; `None` chooses by out-of-fold likelihood.
@@ -66,6 +79,7 @@ pub struct AdjustedOptions {
 impl Default for AdjustedOptions {
     fn default() -> AdjustedOptions {
         AdjustedOptions {
+            splits: 1,
             folds: 10,
             family: None,
             group_size: None,
@@ -84,15 +98,28 @@ impl Default for AdjustedOptions {
 }
 
 impl AdjustedOptions {
+    /// A unit to which constraints leave fewer candidates in an arm is not served: K where it was given, else the smallest that is tried.
+    pub fn fewest(&self) -> usize {
+        self.group_size.unwrap_or(self.smallest_group)
+    }
+
     /// What is wrong with these options for arms of these sizes (control, treated).
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
         if !(2..=50).contains(&self.folds) {
             out.push(Problem::error(
                 ProblemKind::BadOption,
-                format!("the number of splits is {}", self.folds),
-                "a unit is estimated by models that did not see it, so there are 2 to 50 splits",
-                "use --splits 10",
+                format!("the number of folds is {}", self.folds),
+                "a unit is estimated by models that did not see it, so there are 2 to 50 folds",
+                "use --folds 10",
+            ));
+        }
+        if !(1..=100).contains(&self.splits) {
+            out.push(Problem::error(
+                ProblemKind::BadOption,
+                format!("the number of splits is {}", self.splits),
+                "the folds are dealt anew 1 to 100 times",
+                "use --splits 5; the spread over splits says whether more are worth the time",
             ));
         }
         for arm in Arm::BOTH {
@@ -102,8 +129,8 @@ impl AdjustedOptions {
                 out.push(Problem::error(
                     ProblemKind::ArmTooSmall,
                     format!("the {} arm has {n} units", arm.name()),
-                    "each arm needs at least two units for each split, and more than a group",
-                    format!("the adjusted estimator needs {needed} units in each arm here; use fewer --splits or a smaller --group-size"),
+                    "each arm needs at least two units for each fold, and more than a group",
+                    format!("the adjusted estimator needs {needed} units in each arm here; use fewer --folds or a smaller --group-size"),
                 ));
             }
         }
@@ -148,26 +175,102 @@ pub struct Fold {
     pub warnings: Vec<String>,
 }
 
-/// Everything that the adjusted estimator learned.
+/// The model of one fold: what it says of any unit, and how sure it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CrossFit {
+pub struct FoldModel {
+    /// What it says.
+    pub predictor: Predictor,
+    /// Covariance of its parameters, row-major: see [`Certainty`].
+    pub covariance: Vec<f64>,
+}
+
+impl FoldModel {
+    fn certainty(&self) -> Certainty<'_> {
+        Certainty::new(&self.predictor, &self.covariance)
+    }
+}
+
+/// What one split made of a unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitValues {
+    /// P(T ≥ H), control first.
+    pub cure_probability: [f64; 2],
+    /// E[T | T < H], control first.
+    pub mean_event_time: [f64; 2],
+    /// What the unit's outcome says of P(T ≥ H) beyond that, in its own arm.
+    pub residual: f64,
+}
+
+/// One split of the cohort into folds, and what each fold learned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repeat {
     /// The fold of each unit.
     pub fold_of: Vec<u8>,
     /// The folds.
     pub folds: Vec<Fold>,
-    /// The model of each fold; empty in a run that was reopened.
-    pub models: Vec<JointModel>,
+    /// The model of each fold; empty in a run that was saved without them.
+    pub models: Vec<FoldModel>,
+    /// What the offsets of the groups vary beyond their noise, on the scale of the correction: cure and time, each in control and
+    /// treated.
+    pub leftover: [[f64; 2]; 2],
+    /// What this split made of each unit; empty where there is one split. Not a number where a unit has no groups.
+    pub values: Vec<SplitValues>,
+}
+
+/// Everything that the adjusted estimator learned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrossFit {
+    /// The splits, at least one. Groups that are shown are those of the first.
+    pub repeats: Vec<Repeat>,
     /// The latency family.
     pub family: Family,
     /// Mean out-of-fold log-likelihood of each family that was compared.
     pub families: Vec<(Family, f64)>,
-    /// The path of K and w, over all folds together.
+    /// The path of K and w in the first split, over all folds together.
     pub path: Vec<PathPoint>,
-    /// What each unit's outcome says beyond its corrected curve in its own arm.
+    /// What each unit's outcome says beyond its corrected curve in its own arm; the mean over splits.
     pub residuals: Vec<Residual>,
-    /// What the offsets of the groups vary beyond their noise, on the scale of the correction: cure and time, each in control and
-    /// treated.
-    pub leftover: [[f64; 2]; 2],
+}
+
+impl CrossFit {
+    /// The first split.
+    pub fn first(&self) -> &Repeat {
+        &self.repeats[0]
+    }
+
+    /// The fold of a unit in the first split.
+    pub fn fold(&self, unit: usize) -> &Fold {
+        let first = self.first();
+        &first.folds[first.fold_of[unit] as usize]
+    }
+
+    /// Medians over the estimated units of the standard deviations over splits of the cure effect and the time effect; `None` with one split.
+    pub fn typical_split_sd(&self) -> Option<[f64; 2]> {
+        let n = self.repeats.len() as f64;
+        let units = 0..self.first().values.len();
+        let median = |effect: &dyn Fn(&SplitValues) -> f64| {
+            let of = |i: usize| {
+                let of_splits = || self.repeats.iter().map(|r| effect(&r.values[i]));
+                let mean = of_splits().sum::<f64>() / n;
+                (of_splits().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0)).sqrt()
+            };
+            let mut all: Vec<f64> = units.clone().map(of).filter(|sd| sd.is_finite()).collect();
+            all.sort_by(f64::total_cmp);
+            all.get(all.len() / 2).copied()
+        };
+        let cure = median(&|v| v.cure_probability[1] - v.cure_probability[0])?;
+        Some([cure, median(&|v| v.mean_event_time[1] - v.mean_event_time[0])?])
+    }
+
+    /// All folds of all splits.
+    pub fn folds(&self) -> impl Iterator<Item = &Fold> {
+        self.repeats.iter().flat_map(|r| &r.folds)
+    }
+}
+
+/// The seed of a repeat; the first has the run's own.
+fn seed_of_repeat(seed: u64, repeat: usize) -> u64 {
+    if repeat == 0 { seed } else { hash_id(seed, &format!("split {}", repeat + 1)) }
 }
 
 /// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn.
@@ -184,22 +287,25 @@ pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
 
 /// The cohort with what every fold shares.
 struct Setting<'a> {
+    place: Place<'a>,
     cohort: &'a Cohort,
     options: &'a AdjustedOptions,
     seed: u64,
     fold_of: Vec<u8>,
-    /// Standardised covariates, row-major.
-    x: Vec<f64>,
-    scaling: Scaling,
-    pools: [Pool; 2],
     /// The censoring curve of each arm.
     censoring: [Censoring; 2],
 }
 
 impl<'a> Setting<'a> {
-    fn new(cohort: &'a Cohort, scaling: &Scaling, options: &'a AdjustedOptions, seed: u64) -> Setting<'a> {
-        let pools = Arm::BOTH.map(|z| Pool::new(cohort, cohort.units_of(z)));
-        let censoring = pools.each_ref().map(|pool| {
+    fn new(
+        cohort: &'a Cohort,
+        scaling: &Scaling,
+        rules: Option<Rules>,
+        options: &'a AdjustedOptions,
+        seed: u64,
+    ) -> Setting<'a> {
+        let place = Place::new(cohort, scaling, rules, options.fewest());
+        let censoring = place.pools.each_ref().map(|pool| {
             let units: Vec<usize> = pool.units.iter().map(|&i| i as usize).collect();
             let time: Vec<f64> = units.iter().map(|&i| cohort.time(i)).collect();
             // Reaching H is not censoring: nobody is lost there.
@@ -207,24 +313,21 @@ impl<'a> Setting<'a> {
                 units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
             Censoring::new(&time, &lost, cohort.horizon(), options.smallest_censoring_survival)
         });
-        Setting {
-            cohort,
-            options,
-            seed,
-            fold_of: deal_folds(cohort, options.folds, seed),
-            x: scaling.apply(cohort.all_covariates()),
-            scaling: scaling.clone(),
-            pools,
-            censoring,
-        }
+        Setting { place, cohort, options, seed, fold_of: deal_folds(cohort, options.folds, seed), censoring }
+    }
+
+    /// Deals the folds of another repeat.
+    fn deal(&mut self, seed: u64) {
+        self.seed = seed;
+        self.fold_of = deal_folds(self.cohort, self.options.folds, seed);
     }
 
     fn p(&self) -> usize {
-        self.cohort.n_covariates()
+        self.place.p()
     }
 
     fn row(&self, i: usize) -> &[f64] {
-        &self.x[i * self.p()..(i + 1) * self.p()]
+        self.place.row(i)
     }
 
     /// Fits the two-arm model on these units.
@@ -288,7 +391,7 @@ impl<'a> Setting<'a> {
                 }
                 let largest = raw.iter().copied().fold(1e-6, f64::max);
                 let weights = raw.iter().map(|w| w + self.options.floor * largest).collect();
-                Metric { weights, scaling: self.scaling.clone() }
+                Metric { weights, scaling: self.place.scaling.clone() }
             })
         })
     }
@@ -296,7 +399,7 @@ impl<'a> Setting<'a> {
     /// The group sizes that are tried, largest first.
     fn group_sizes(&self) -> Vec<usize> {
         // The unit itself is never in its group, so the smaller arm may have one unit less to offer.
-        let smaller = self.pools[0].len().min(self.pools[1].len());
+        let smaller = self.place.pools[0].len().min(self.place.pools[1].len());
         if let Some(k) = self.options.group_size {
             return vec![k.min(smaller.saturating_sub(1)).max(1)];
         }
@@ -310,57 +413,6 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// What a group says, and what the model says of its members.
-#[derive(Clone, Copy, Debug)]
-struct Offset {
-    group: GroupEstimate,
-    /// `logit S̃_G − logit S̄_G` or `ln(m_G / m̄_G)`; 0 where the group has no event.
-    offset: f64,
-    /// Variance of the offset that the group's curve brings.
-    variance: f64,
-}
-
-/// Variance of `logit S̃_G`, `1/(n′ S̃ (1 − S̃))` with n′ the group's effective size: `G/(1 − S)²` with Greenwood's sum G where that is
-/// defined.
-fn cure_variance(group: &GroupEstimate, smoothed: f64) -> f64 {
-    1.0 / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
-}
-
-/// Variance of `ln m_G`; below two events that of an exponential time.
-fn time_variance(group: &GroupEstimate) -> f64 {
-    match (group.curve.mean_event_time(), group.curve.mean_event_time_se()) {
-        (Some(m), Some(se)) if m > 0.0 => (se / m) * (se / m),
-        _ => 1.0,
-    }
-}
-
-fn logit(p: f64) -> f64 {
-    p.ln() - (-p).ln_1p()
-}
-
-/// S_G drawn by half a unit towards the model, so that 0 and 1 have a logit.
-fn smoothed(survival: f64, mean_model: f64, k: usize) -> f64 {
-    let k = k as f64;
-    ((k * survival + 0.5 * mean_model) / (k + 0.5)).clamp(1e-4, 1.0 - 1e-4)
-}
-
-/// Groups of one arm under one metric of one fold.
-struct GroupSearch<'a> {
-    matcher: Matcher<'a>,
-    pool: &'a Pool,
-    metric: &'a Metric,
-    part: usize,
-    /// The fold's model at each unit of the pool.
-    model: &'a [Expected],
-}
-
-/// What a model says of a unit of the pool in its own arm.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    cured: f64,
-    mean_event_time: f64,
-}
-
 /// What the models say: of each unit that of the fold which left it out, and of each pool that of every fold.
 struct Predictions {
     of_unit: Vec<[Prediction; 2]>,
@@ -368,97 +420,15 @@ struct Predictions {
 }
 
 impl Predictions {
-    fn new(setting: &Setting, models: &[JointModel]) -> Predictions {
+    fn new(setting: &Setting, models: &[FoldModel]) -> Predictions {
         let n = setting.cohort.n_units();
         let of_unit = (0..n)
             .into_par_iter()
             .with_min_len(256)
-            .map(|i| models[setting.fold_of[i] as usize].predict(setting.row(i)))
+            .map(|i| models[setting.fold_of[i] as usize].predictor.predict(setting.row(i)))
             .collect();
-        let expected = |p: Prediction| Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time };
-        let of_pool = models
-            .iter()
-            .map(|model| {
-                [0, 1].map(|z| {
-                    let rows = setting.pools[z].units.par_iter().map(|&i| setting.row(i as usize));
-                    model.predict_arm(z, rows).into_iter().map(expected).collect()
-                })
-            })
-            .collect();
-        Predictions { of_unit, of_pool }
+        Predictions { of_unit, of_pool: models.iter().map(|m| setting.place.expected_by(m)).collect() }
     }
-}
-
-impl<'a> GroupSearch<'a> {
-    fn new(
-        setting: &'a Setting,
-        metric: &'a Metric,
-        part: usize,
-        z: usize,
-        of_pool: &'a [Vec<Expected>; 2],
-    ) -> GroupSearch<'a> {
-        let pool = &setting.pools[z];
-        GroupSearch { matcher: Matcher::new(pool, setting.cohort, metric), pool, metric, part, model: &of_pool[z] }
-    }
-
-    /// The groups of each unit at each size; the unit itself is in none of them.
-    fn offsets(&self, cohort: &Cohort, units: &[u32], sizes: &[usize]) -> Vec<Vec<Offset>> {
-        let covariates: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-        let queries = self.metric.place(&covariates);
-        let largest = sizes.iter().copied().max().expect("at least one group size");
-        let asked = (largest + 1).min(self.pool.len());
-        self.matcher.map(&queries, asked, |scratch, query, members, squared| {
-            let own = self.pool.units.binary_search(&units[query]).ok();
-            scratch.members.clear();
-            scratch.distances.clear();
-            for (&m, &d) in members.iter().zip(squared).filter(|(m, _)| Some(**m as usize) != own) {
-                scratch.members.push(m);
-                scratch.distances.push(d);
-            }
-            sizes
-                .iter()
-                .map(|&k| {
-                    let k = k.min(scratch.members.len());
-                    let group = GroupEstimate {
-                        curve: self.pool.summary(&scratch.members[..k], &mut scratch.ranks),
-                        diameter: scratch.distances[k - 1].sqrt(),
-                    };
-                    self.offset(group, &scratch.members[..k])
-                })
-                .collect()
-        })
-    }
-
-    fn offset(&self, group: GroupEstimate, members: &[u32]) -> Offset {
-        let (mut cured, mut uncured, mut time) = (0.0, 0.0, 0.0);
-        for &m in members {
-            let p = &self.model[m as usize];
-            cured += p.cured;
-            uncured += 1.0 - p.cured;
-            time += (1.0 - p.cured) * p.mean_event_time;
-        }
-        if self.part == CURE {
-            let model = cured / members.len() as f64;
-            let share = smoothed(group.curve.survival, model, members.len());
-            let offset = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
-            return Offset { group, offset, variance: cure_variance(&group, share) };
-        }
-        let offset = match group.curve.mean_event_time() {
-            Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
-            _ => 0.0,
-        };
-        Offset { group, offset, variance: time_variance(&group) }
-    }
-}
-
-/// The corrected probability of cure.
-fn corrected_cure(p: &Prediction, offset: f64, weight: f64) -> f64 {
-    expit(p.cure_logit + weight * offset)
-}
-
-/// The corrected mean event time; never at or beyond the horizon.
-fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: f64) -> f64 {
-    (p.mean_event_time * (weight * offset).exp()).min(horizon.next_down())
 }
 
 /// Own-arm loss of a corrected value against what was seen of the unit.
@@ -467,7 +437,7 @@ fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: f64) -> f64
 /// `−ln(1 − S)` for an event, else `−ln(S + (1 − S)(1 − F(y)/F(H)))`.
 /// Time: the gamma deviance `y/m − 1 − ln(y/m)` of an event, weighted by 1/G(y−); it is proper for the
 /// mean. A unit without event says nothing.
-fn loss(setting: &Setting, model: &JointModel, i: usize, p: &Prediction, part: usize, offset: f64, weight: f64) -> f64 {
+fn loss(setting: &Setting, model: &Predictor, i: usize, p: &Prediction, part: usize, offset: f64, weight: f64) -> f64 {
     let (time, event) = (setting.cohort.time(i), setting.cohort.event(i));
     if part == CURE {
         let eta = p.cure_logit + weight * offset;
@@ -503,16 +473,23 @@ fn mean_and_se(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, (ss / f64::max(n - 1.0, 1.0) / f64::max(n, 1.0)).sqrt())
 }
 
-/// Estimates every unit of a cohort. `scaling` standardises; the seed deals the folds.
+/// Says where a long run stands; an error stops it.
+pub type Progress<'a> = &'a (dyn Fn(&'static str, usize, usize) -> Result<(), Error> + Sync);
+
+/// What was made of each unit of a cohort, or why nothing was.
+pub type Estimates = Vec<Result<Effect, Unserved>>;
+
+/// Estimates every unit of a cohort. `scaling` standardises; `rules` say who may be in a group; the seed deals the folds.
 pub fn estimate(
     cohort: &Cohort,
     scaling: &Scaling,
+    rules: Option<Rules>,
     options: &AdjustedOptions,
     seed: u64,
-    progress: &(dyn Fn(&'static str, usize, usize) -> Result<(), Error> + Sync),
-) -> Result<(CrossFit, Vec<Effect>), Error> {
-    let setting = Setting::new(cohort, scaling, options, seed);
-    let terms = Terms::new(&setting.x, setting.p());
+    progress: Progress<'_>,
+) -> Result<(CrossFit, Estimates), Error> {
+    let mut setting = Setting::new(cohort, scaling, rules, options, seed);
+    let terms = Terms::new(&setting.place.x, setting.p());
     progress("choosing the latency", 0, 1)?;
     let families = match options.family {
         Some(_) => Vec::new(),
@@ -521,191 +498,158 @@ pub fn estimate(
     let best = families.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(family, _)| family);
     let family = options.family.or(best).unwrap_or(Family::LogNormal);
 
+    let first = estimate_once(&setting, &terms, family, progress)?;
+    let (mut repeats, path, mut effects, mut residuals) =
+        (vec![first.repeat], first.path, first.effects, first.residuals);
+    if options.splits > 1 {
+        let corrected = |effects: &Estimates| -> Vec<Option<Corrected>> {
+            effects.iter().map(|e| e.as_ref().ok().and_then(|e| e.corrected)).collect()
+        };
+        repeats[0].values = split_values(&effects, &residuals);
+        let mut of_splits = vec![corrected(&effects)];
+        for r in 1..options.splits {
+            setting.deal(seed_of_repeat(seed, r));
+            let again = estimate_once(&setting, &terms, family, progress)?;
+            of_splits.push(corrected(&again.effects));
+            repeats.push(Repeat { values: split_values(&again.effects, &again.residuals), ..again.repeat });
+            for (sum, r) in residuals.iter_mut().zip(&again.residuals) {
+                *sum = Residual { cure: sum.cure + r.cure, time: sum.time + r.time };
+            }
+        }
+        let n = options.splits as f64;
+        residuals.iter_mut().for_each(|r| *r = Residual { cure: r.cure / n, time: r.time / n });
+        for (i, effect) in effects.iter_mut().enumerate() {
+            if let Ok(e) = effect {
+                // Who has groups does not depend on the split.
+                let all: Vec<Corrected> = of_splits.iter().filter_map(|s| s[i]).collect();
+                e.corrected = Some(pooled(&all));
+            }
+        }
+    }
+    Ok((CrossFit { repeats, family, families, path, residuals }, effects))
+}
+
+fn split_values(effects: &Estimates, residuals: &[Residual]) -> Vec<SplitValues> {
+    let of = |(effect, residual): (&Result<Effect, Unserved>, &Residual)| {
+        let corrected = effect.as_ref().ok().and_then(|e| e.corrected);
+        SplitValues {
+            cure_probability: corrected.map_or([f64::NAN; 2], |c| c.cure_probability),
+            mean_event_time: corrected.map_or([f64::NAN; 2], |c| c.mean_event_time),
+            residual: residual.cure,
+        }
+    };
+    effects.iter().zip(residuals).map(of).collect()
+}
+
+/// What one split gives.
+struct Once {
+    repeat: Repeat,
+    path: Vec<PathPoint>,
+    effects: Estimates,
+    residuals: Vec<Residual>,
+}
+
+/// One cross-fit over the folds of the setting.
+fn estimate_once(setting: &Setting, terms: &Terms, family: Family, progress: Progress<'_>) -> Result<Once, Error> {
+    let (cohort, options) = (setting.cohort, setting.options);
     progress("fitting the folds", 0, options.folds)?;
     let joint_options = JointOptions { family, ..JointOptions::default() };
-    let models: Vec<JointModel> = (0..options.folds)
+    let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
+    let fits: Vec<(FoldModel, [[Metric; 2]; 2], Vec<String>)> = (0..options.folds)
         .into_par_iter()
         .map(|fold| {
             let training: Vec<u32> =
                 (0..cohort.n_units() as u32).filter(|&i| setting.fold_of[i as usize] as usize != fold).collect();
-            setting.fit(&training, &terms, &joint_options)
+            let model = setting.fit(&training, terms, &joint_options)?;
+            let metrics = setting.metrics(&model);
+            let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
+            let covariance = model.certainty(Some(kappa)).covariance();
+            Ok((FoldModel { predictor: model.predictor, covariance }, metrics, warnings))
         })
-        .collect::<Result<_, _>>()?;
-    let metrics: Vec<[[Metric; 2]; 2]> = models.iter().map(|m| setting.metrics(m)).collect();
-    let predictions = Predictions::new(&setting, &models);
+        .collect::<Result<_, Error>>()?;
+    let (mut models, mut metrics, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    for (model, of_model, flags) in fits {
+        models.push(model);
+        metrics.push(of_model);
+        warnings.push(flags);
+    }
+    let predictions = Predictions::new(setting, &models);
 
     let sizes = setting.group_sizes();
-    let (choices, path) = choose(&setting, &models, &metrics, &predictions, &sizes, progress)?;
+    let (choices, path) = choose(setting, &models, &metrics, &predictions, &sizes, progress)?;
 
-    let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
+    let mut effects: Vec<Option<Result<Effect, Unserved>>> = vec![None; cohort.n_units()];
     let mut residuals = vec![Residual::default(); cohort.n_units()];
-    let mut leftover = [[0.0; 2]; 2];
-    let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
+    let (mut leftover, mut served) = ([[0.0; 2]; 2], 0);
     for fold in 0..models.len() {
         progress("matching", fold, options.folds)?;
         let units = units_of_fold(&setting.fold_of, fold);
+        let (rows, own) = queries_of(cohort, &units);
+        let queries = Queries { covariates: &rows, own: &own };
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
-                let search = GroupSearch::new(&setting, &metrics[fold][part][z], part, z, &predictions.of_pool[fold]);
-                search.offsets(cohort, &units, &[choices[fold][part].group_size])
+                let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
+                let search = GroupSearch::new(&setting.place, metric, part, z, expected);
+                let offsets = search.offsets(&queries, &[choices[fold][part].group_size]);
+                offsets.into_iter().map(|o| o.map(|o| o[0])).collect::<Vec<_>>()
             })
         });
+        let found = all_four(found, options.fewest());
         for part in [CURE, TIME] {
             for z in [0, 1] {
-                leftover[part][z] +=
-                    found[part][z].iter().map(|o| o[0].offset * o[0].offset - o[0].variance).sum::<f64>();
+                let there = found.iter().flatten().map(|four| &four[part][z]);
+                leftover[part][z] += there.map(|o| o.offset * o.offset - o.variance).sum::<f64>();
             }
         }
-        let rows: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
-        let certainty = models[fold].certainty(Some(kappa));
-        let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &rows));
+        served += found.iter().flatten().count();
+        let scaled: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
+        let certainty = models[fold].certainty();
+        let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled));
         let of_units: Vec<Residual> = units
             .par_iter()
-            .enumerate()
+            .zip(&found)
             .with_min_len(64)
-            .map(|(q, &i)| {
+            .map(|(&i, four)| {
+                let Ok(four) = four else { return Residual::default() };
                 let (i, z) = (i as usize, cohort.arm(i as usize).index());
                 let p = &predictions.of_unit[i][z];
-                let cured = corrected_cure(p, found[CURE][z][q][0].offset, choices[fold][CURE].weight);
-                setting.censoring[z].residual(&models[fold], p, cured, cohort.time(i), cohort.event(i))
+                let cured = corrected_cure(p, four[CURE][z].offset, choices[fold][CURE].weight);
+                setting.censoring[z].residual(&models[fold].predictor, p, cured, cohort.time(i), cohort.event(i))
             })
             .collect();
-        for (q, &i) in units.iter().enumerate() {
+        for (q, (&i, four)) in units.iter().zip(found).enumerate() {
             residuals[i as usize] = of_units[q];
             let p = &predictions.of_unit[i as usize];
-            let [cure, time] = choices[fold];
-            let spread = |part: usize| {
-                let (model, covariance) = of_model[part][q];
-                let w = choices[fold][part].weight;
-                Spread { variance: [0, 1].map(|z| model[z] + w * w * found[part][z][q][0].variance), covariance }
-            };
-            let corrected = Corrected {
-                cure_probability: [0, 1].map(|z| corrected_cure(&p[z], found[CURE][z][q][0].offset, cure.weight)),
-                mean_event_time: [0, 1]
-                    .map(|z| corrected_time(&p[z], found[TIME][z][q][0].offset, time.weight, cohort.horizon())),
-                cure_spread: spread(CURE),
-                time_spread: spread(TIME),
-            };
-            let arms =
-                [0, 1].map(|z| ArmEstimate { cure: found[CURE][z][q][0].group, time: found[TIME][z][q][0].group });
-            effects[i as usize] = Some(Effect { arms, corrected: Some(corrected) });
+            effects[i as usize] = Some(four.map(|four| {
+                let of_model = [CURE, TIME].map(|part| of_model[part][q]);
+                let corrected = correct(p, &four, &choices[fold], of_model, cohort.horizon());
+                Effect { arms: arms(&four), corrected: Some(corrected) }
+            }));
         }
     }
-    leftover.iter_mut().flatten().for_each(|sum| *sum = (*sum / cohort.n_units() as f64).max(0.0));
-    // What the correction leaves in: (1 − w)² of the leftover variance.
+    leftover.iter_mut().flatten().for_each(|sum| *sum = (*sum / f64::max(served as f64, 1.0)).max(0.0));
+    let mut effects: Estimates = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
     for (effect, &fold) in effects.iter_mut().zip(&setting.fold_of) {
-        if let Some(c) = effect.as_mut().and_then(|e| e.corrected.as_mut()) {
-            for (part, spread) in [&mut c.cure_spread, &mut c.time_spread].into_iter().enumerate() {
-                let left = 1.0 - choices[fold as usize][part].weight;
-                (0..2).for_each(|z| spread.variance[z] += left * left * leftover[part][z]);
-            }
+        if let Some(c) = effect.as_mut().ok().and_then(|e| e.corrected.as_mut()) {
+            add_leftover(c, &choices[fold as usize], &leftover);
         }
     }
     progress("matching", options.folds, options.folds)?;
-    let folds = (metrics.into_iter().zip(&choices).zip(&models))
-        .map(|((metrics, choices), model)| {
-            let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
-            Fold { metrics, choices: *choices, warnings }
-        })
+    let folds = (metrics.into_iter().zip(choices).zip(warnings))
+        .map(|((metrics, choices), warnings)| Fold { metrics, choices, warnings })
         .collect();
-    let effects = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
-    Ok((CrossFit { fold_of: setting.fold_of, folds, models, family, families, path, residuals, leftover }, effects))
-}
-
-/// Applies `f(scratch, members, squared distances)` to the group of each of these units of a fold, on all threads; the unit
-/// itself is in none of its groups.
-fn map_groups<T: Send>(
-    cohort: &Cohort,
-    pool: &Pool,
-    metric: &Metric,
-    units: &[u32],
-    k: usize,
-    f: impl Fn(&mut Vec<u32>, &[u32], &[f64]) -> T + Sync + Send,
-) -> Vec<T> {
-    let rows: Vec<f64> = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let matcher = Matcher::new(pool, cohort, metric);
-    matcher.map(&metric.place(&rows), (k + 1).min(pool.len()), |scratch, query, members, squared| {
-        let Scratch { members: kept, distances, ranks } = scratch;
-        kept.clear();
-        distances.clear();
-        let others = members.iter().zip(squared).filter(|(m, _)| pool.units[**m as usize] != units[query]);
-        for (&m, &d) in others.take(k) {
-            kept.push(m);
-            distances.push(d);
-        }
-        f(ranks, kept, distances)
-    })
-}
-
-/// The units of a fold.
-fn units_of_fold(fold_of: &[u8], fold: usize) -> Vec<u32> {
-    (0..fold_of.len() as u32).filter(|&i| fold_of[i as usize] as usize == fold).collect()
-}
-
-/// Units whose groups are held at a time: 65 MB of members at K = 250.
-const BLOCK: usize = 65_536;
-
-/// Visits the groups of all units in one arm under one estimand's metrics (0 cure, 1 time), in the order of the units: the position of the unit, the
-/// places in the order of time of its members, ascending, and the distance to the nearest of them.
-pub fn each_group(
-    cohort: &Cohort,
-    cross_fit: &CrossFit,
-    pool: &Pool,
-    part: usize,
-    arm: Arm,
-    mut visit: impl FnMut(usize, &[u32], f64),
-) {
-    let all: Vec<u32> = (0..cohort.n_units() as u32).collect();
-    for block in all.chunks(BLOCK) {
-        let mut groups: Vec<Option<(Vec<u32>, f64)>> = vec![None; block.len()];
-        for (number, fold) in cross_fit.folds.iter().enumerate() {
-            let units: Vec<u32> =
-                block.iter().copied().filter(|&i| cross_fit.fold_of[i as usize] as usize == number).collect();
-            let (metric, k) = (&fold.metrics[part][arm.index()], fold.choices[part].group_size);
-            let found = map_groups(cohort, pool, metric, &units, k, |ranks, members, squared| {
-                pool.order(members, ranks);
-                (ranks.clone(), squared.first().map_or(f64::INFINITY, |d| d.sqrt()))
-            });
-            units.iter().zip(found).for_each(|(&i, group)| groups[(i - block[0]) as usize] = Some(group));
-        }
-        for (&i, group) in block.iter().zip(&groups) {
-            let (ranks, nearest) = group.as_ref().expect("every unit is in a fold");
-            visit(i as usize, ranks, *nearest);
-        }
-    }
-}
-
-/// The effects of a run that was saved: its groups are found again, their correction was kept.
-pub fn regroup(cohort: &Cohort, cross_fit: &CrossFit, corrected: &[Corrected]) -> Vec<Effect> {
-    let pools = Arm::BOTH.map(|z| Pool::new(cohort, cohort.units_of(z)));
-    let mut effects: Vec<Option<Effect>> = vec![None; cohort.n_units()];
-    for (number, fold) in cross_fit.folds.iter().enumerate() {
-        let units = units_of_fold(&cross_fit.fold_of, number);
-        let found = [CURE, TIME].map(|part| {
-            [0, 1].map(|z| {
-                let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
-                map_groups(cohort, pool, metric, &units, k, |ranks, members, squared| GroupEstimate {
-                    curve: pool.summary(members, ranks),
-                    diameter: squared.last().copied().unwrap_or(0.0).sqrt(),
-                })
-            })
-        });
-        for (q, &i) in units.iter().enumerate() {
-            let arms = [0, 1].map(|z| ArmEstimate { cure: found[CURE][z][q], time: found[TIME][z][q] });
-            effects[i as usize] = Some(Effect { arms, corrected: Some(corrected[i as usize]) });
-        }
-    }
-    effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect()
+    let repeat = Repeat { fold_of: setting.fold_of.clone(), folds, models, leftover, values: Vec::new() };
+    Ok(Once { repeat, path, effects, residuals })
 }
 
 /// K and w of each estimand in each fold, from units of the other folds; and the path over all.
 fn choose(
     setting: &Setting,
-    models: &[JointModel],
+    models: &[FoldModel],
     metrics: &[[[Metric; 2]; 2]],
     predictions: &Predictions,
     sizes: &[usize],
-    progress: &(dyn Fn(&'static str, usize, usize) -> Result<(), Error> + Sync),
+    progress: Progress<'_>,
 ) -> Result<(Vec<[Choice; 2]>, Vec<PathPoint>), Error> {
     let options = setting.options;
     let candidates: Vec<Choice> =
@@ -727,16 +671,20 @@ fn choose(
                     continue;
                 }
                 let units: Vec<u32> = of_fold.iter().map(|&s| sample[s]).collect();
-                let search = GroupSearch::new(setting, &metrics[fold][part][z], part, z, &predictions.of_pool[fold]);
-                let offsets = search.offsets(setting.cohort, &units, sizes);
+                let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
+                let search = GroupSearch::new(&setting.place, metric, part, z, expected);
+                let (rows, own) = queries_of(setting.cohort, &units);
+                let offsets = search.offsets(&Queries { covariates: &rows, own: &own }, sizes);
                 for (q, &s) in of_fold.iter().enumerate() {
+                    // Nothing is learned from a unit that constraints leave without a group.
+                    let Ok(offsets) = &offsets[q] else { continue };
                     let i = sample[s] as usize;
                     let p = &predictions.of_unit[i][z];
                     let losses: Vec<f64> = sizes
                         .iter()
                         .enumerate()
                         .flat_map(|(k, _)| options.weights.map(|w| (k, w)))
-                        .map(|(k, w)| loss(setting, &models[fold], i, p, part, offsets[q][k].offset, w))
+                        .map(|(k, w)| loss(setting, &models[fold].predictor, i, p, part, offsets[k].offset, w))
                         .collect();
                     differences[part][s] = losses.iter().map(|l| l - losses[0]).collect();
                 }
@@ -746,7 +694,7 @@ fn choose(
     let fold_of_sample: Vec<usize> = sample.iter().map(|&i| setting.fold_of[i as usize] as usize).collect();
     let scored = |part: usize, c: usize, leave: Option<usize>| {
         let kept = (0..sample.len()).filter(|&s| leave != Some(fold_of_sample[s]));
-        let values: Vec<f64> = kept.map(|s| differences[part][s][c]).collect();
+        let values: Vec<f64> = kept.filter_map(|s| differences[part][s].get(c).copied()).collect();
         mean_and_se(values.iter().copied())
     };
     let choices = (0..models.len())

@@ -1,13 +1,12 @@
 //! From a cohort to two effects: the one place that puts the stages together.
 
-use crate::adjusted::{self, AdjustedOptions, CrossFit};
+use crate::adjusted::{self, AdjustedOptions, CrossFit, Fold, Newcomers};
 use crate::cohort::{Arm, Cohort};
-use crate::constraint::{ConstrainedMatcher, Constraints, Queries, Rules, Unserved};
+use crate::constraint::{Constraints, Queries, Rules, Searched, Unserved};
 use crate::cure::{self, CureModel};
 use crate::design;
-use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups, Matcher, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
-use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::outcome::Further;
 use crate::split::{Split, training_size};
@@ -76,6 +75,19 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What these options ask of groups; `None` where they ask nothing. The adjusted estimator keeps a unit out of its own group anyway.
+    fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
+        let constraints = match &self.estimator {
+            Estimator::Paper => self.constraints.clone(),
+            Estimator::Adjusted(_) => Constraints { exclude_self: false, ..self.constraints.clone() },
+        };
+        if constraints.is_empty() {
+            return Ok(None);
+        }
+        let rules = Rules::new(&constraints, cohort).map_err(Error::Refused)?;
+        Ok(Some(if self.estimator == Estimator::Paper { rules } else { rules.without_self() }))
+    }
+
     /// What is wrong with these options for arms of these sizes (control, treated).
     pub fn problems(&self, arm_sizes: [usize; 2]) -> Vec<Problem> {
         let mut out = Vec::new();
@@ -89,14 +101,6 @@ impl Options {
         }
         if let Estimator::Adjusted(adjusted) = &self.estimator {
             out.extend(adjusted.problems(arm_sizes));
-            if !self.constraints.is_empty() {
-                out.push(Problem::error(
-                    ProblemKind::BadConstraint,
-                    "constraints were given with the adjusted estimator",
-                    "exact covariates, calipers and --exclude-self are kept by the paper's estimator only, so far",
-                    "drop the constraints, or use --estimator paper",
-                ));
-            }
             return out;
         }
         if !(self.train_fraction > 0.0 && self.train_fraction < 1.0) {
@@ -282,6 +286,10 @@ impl Fit {
     pub fn estimate(&self, cohort: &Cohort, covariates: &[f64], watch: &dyn Watch) -> Result<Vec<Effect>, Error> {
         let p = cohort.n_covariates();
         let own = vec![None; covariates.len() / p];
+        if self.cross_fit.is_some() {
+            let found = self.newcomers_under(cohort, None)?.estimate(covariates, &own);
+            return Ok(found.into_iter().map(|e| e.expect("without constraints each unit is served")).collect());
+        }
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
         let pools = self.pools(cohort);
         let mut out = Vec::with_capacity(own.len());
@@ -302,7 +310,20 @@ impl Fit {
         watch: &dyn Watch,
     ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
         let p = cohort.n_covariates();
-        let (pools, rules) = (self.pools(cohort), self.rules(cohort)?);
+        let rules = self.rules(cohort)?;
+        if self.cross_fit.is_some() {
+            let newcomers = self.newcomers_under(cohort, rules)?;
+            let mut out = Vec::with_capacity(own.len());
+            for (rows, own) in covariates.chunks(BLOCK * p).zip(own.chunks(BLOCK)) {
+                if watch.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                watch.progress("matching", out.len(), own.len());
+                out.extend(newcomers.estimate(rows, own));
+            }
+            return Ok(out);
+        }
+        let pools = self.pools(cohort);
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
         let mut out = Vec::with_capacity(own.len());
         let searches = self.searches(cohort, &pools, rules.as_ref());
@@ -312,8 +333,29 @@ impl Fit {
 
     /// What the options ask of groups; `None` where they ask nothing.
     pub(crate) fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
-        let constraints = &self.options.constraints;
-        (!constraints.is_empty()).then(|| Rules::new(constraints, cohort).map_err(Error::Refused)).transpose()
+        self.options.rules(cohort)
+    }
+
+    /// Candidates in each arm below which a unit has no effect.
+    pub fn fewest(&self) -> usize {
+        match &self.options.estimator {
+            Estimator::Paper => self.options.group_size,
+            Estimator::Adjusted(a) => a.fewest(),
+        }
+    }
+
+    /// What estimates patients anew under the adjusted estimator; refused under the paper's, and in a run that was saved without its models.
+    pub fn newcomers<'a>(&'a self, cohort: &'a Cohort) -> Result<Newcomers<'a>, Error> {
+        self.newcomers_under(cohort, self.rules(cohort)?)
+    }
+
+    fn newcomers_under<'a>(&'a self, cohort: &'a Cohort, rules: Option<Rules>) -> Result<Newcomers<'a>, Error> {
+        let scaling = &self.metrics.cure.scaling;
+        let found = match (&self.cross_fit, &self.options.estimator) {
+            (Some(c), Estimator::Adjusted(options)) => Newcomers::new(cohort, c, scaling, rules, options),
+            _ => None,
+        };
+        found.ok_or_else(|| Error::Refused(vec![no_models()]))
     }
 
     /// Both arms under both metrics, ready to be searched.
@@ -384,57 +426,39 @@ impl Fit {
     }
 }
 
+/// The problem that an adjusted run was saved without its models.
+fn no_models() -> Problem {
+    Problem::error(
+        ProblemKind::BadOption,
+        "the run of the adjusted estimator was saved by an earlier dvim, without its models",
+        "new patients are estimated by the models of the run",
+        "repeat the run with `dvim rerun`, or fit the cohort again",
+    )
+}
+
 /// What groups are drawn from, and by which rules.
 pub struct Ground<'a> {
     fit: &'a Fit,
     cohort: &'a Cohort,
     pools: [Pool; 2],
     rules: Option<Rules>,
+    /// What new patients are matched by under the adjusted estimator.
+    shared: Option<Fold>,
 }
 
 impl<'a> Ground<'a> {
     /// That of a fit.
     pub fn new(fit: &'a Fit, cohort: &'a Cohort) -> Ground<'a> {
         // Constraints that do not fit the cohort were refused before anything was learned.
-        Ground { fit, cohort, pools: fit.pools(cohort), rules: fit.rules(cohort).ok().flatten() }
+        let rules = fit.rules(cohort).ok().flatten();
+        let shared = fit.cross_fit.as_ref().map(CrossFit::for_newcomers);
+        Ground { fit, cohort, pools: fit.pools(cohort), rules, shared }
     }
 
     /// A search over it, in which nothing is built yet.
     pub fn search(&self) -> Search<'_> {
-        let places = 1 + self.fit.cross_fit.as_ref().map_or(0, |c| c.folds.len());
+        let places = 1 + self.fit.cross_fit.as_ref().map_or(0, |c| c.first().folds.len());
         Search { ground: self, matchers: (0..places).map(|_| Default::default()).collect() }
-    }
-}
-
-/// One arm under one metric, ready to be searched: all units of the pool, or those that constraints admit.
-pub(crate) enum Searched<'a> {
-    Freely(Matcher<'a>),
-    UnderRules(Box<ConstrainedMatcher<'a>>),
-}
-
-impl<'a> Searched<'a> {
-    pub(crate) fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric, rules: Option<&'a Rules>) -> Searched<'a> {
-        match rules {
-            None => Searched::Freely(Matcher::new(pool, cohort, metric)),
-            Some(rules) => Searched::UnderRules(Box::new(ConstrainedMatcher::new(pool, cohort, metric, rules))),
-        }
-    }
-
-    /// What the group of each unit gives, or the number of candidates where they are fewer than K; and the groups.
-    pub(crate) fn estimate(
-        &self,
-        rows: &[f64],
-        own: &[Option<u32>],
-        placed: &Points,
-        k: usize,
-    ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
-        match self {
-            Searched::Freely(matcher) => {
-                let (estimates, groups) = matcher.estimate_keeping(placed, own, k);
-                (estimates.into_iter().map(Ok).collect(), groups)
-            }
-            Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),
-        }
     }
 }
 
@@ -465,10 +489,10 @@ impl Search<'_> {
     }
 
     fn group(&self, x: &[f64], own: Option<u32>, size: Option<usize>, part: usize, arm: Arm) -> MatchGroup {
-        let Ground { fit, cohort, pools, rules } = self.ground;
+        let Ground { fit, cohort, pools, rules, shared, .. } = self.ground;
         let pool = &pools[arm.index()];
-        let number = fit.cross_fit.as_ref().zip(own).map(|(c, i)| c.fold_of[i as usize] as usize);
-        let fold = fit.cross_fit.as_ref().zip(number).map(|(c, f)| &c.folds[f]);
+        let number = fit.cross_fit.as_ref().zip(own).map(|(c, i)| c.first().fold_of[i as usize] as usize);
+        let fold = fit.cross_fit.as_ref().zip(number).map(|(c, f)| &c.first().folds[f]).or(shared.as_ref());
         let metric = match fold {
             Some(fold) => &fold.metrics[part][arm.index()],
             None => [&fit.metrics.cure, &fit.metrics.time][part],
@@ -482,7 +506,7 @@ impl Search<'_> {
         let searched = place.get_or_init(|| Searched::new(pool, cohort, metric, rules.as_ref()));
         let (members, squared): (Vec<u32>, Vec<f64>) = match searched {
             Searched::Freely(matcher) if fold.is_some() => {
-                // The adjusted estimator keeps a unit out of its own group.
+                // The adjusted estimator keeps a unit of the cohort out of its own group.
                 let (members, squared) = matcher.group(&placed, (k + 1).min(pool.len()));
                 let kept = members.into_iter().zip(squared);
                 kept.filter(|(m, _)| Some(pool.units[*m as usize]) != own).take(k).unzip()
@@ -600,6 +624,15 @@ impl UnitGroups {
         candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
     }
 
+    /// What the adjusted estimator makes of these groups of a new patient, which must be of the run's own sizes; `None` where constraints leave too few
+    /// candidates.
+    pub fn correct(&self, x: &[f64], newcomers: &Newcomers<'_>, fit: &Fit, horizon: f64) -> Option<Corrected> {
+        let effect = self.effect(horizon, None).filter(|_| self.unserved(fit.fewest()).is_none())?;
+        let cure = Arm::BOTH.map(|z| (effect.arm(z).cure, self.cure[z.index()].units.as_slice()));
+        let time = Arm::BOTH.map(|z| (effect.arm(z).time, self.time[z.index()].units.as_slice()));
+        Some(newcomers.correct(x, [cure, time]))
+    }
+
     /// What the groups give at a horizon, which is that of the cohort or an earlier one; `None` where a group is empty.
     /// `corrected` is what the adjusted estimator made of them at the cohort's own horizon and its own group size.
     pub fn effect(&self, horizon: f64, corrected: Option<Corrected>) -> Option<Effect> {
@@ -656,6 +689,15 @@ pub fn weighted_average(values: impl Iterator<Item = (Option<f64>, f64)>) -> Ave
     Average { mean, sd, n_units: there.len(), n_undefined }
 }
 
+fn nobody_served(fewest: usize) -> Problem {
+    Problem::error(
+        ProblemKind::BadConstraint,
+        format!("no patient has {fewest} candidates in both arms under the constraints"),
+        "a constraint is never relaxed",
+        "use a smaller --group-size, wider calipers, or fewer exact covariates",
+    )
+}
+
 /// Everything that one run found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
@@ -697,8 +739,9 @@ impl Analysis {
     ) -> Result<Analysis, Error> {
         let units = fit.estimation_units();
         if let Some(cross_fit) = &fit.cross_fit {
-            let effects = adjusted::regroup(cohort, cross_fit, corrected);
-            return Ok(Analysis { fit, units, effects, unserved: Vec::new(), groups: None });
+            let rules = fit.rules(cohort)?;
+            let found = adjusted::regroup(cohort, cross_fit, rules.as_ref(), fit.fewest(), corrected);
+            return Analysis::of_adjusted(fit, found);
         }
         let k = fit.options.group_size;
         let room = || Groups::with_capacity(units.len(), k);
@@ -720,14 +763,27 @@ impl Analysis {
         fit.estimate_blocks(&searches, &own, &rows, groups.as_deref_mut(), &mut add, watch)?;
         drop(searches);
         if served.is_empty() {
-            return Err(Error::Refused(vec![Problem::error(
-                ProblemKind::BadConstraint,
-                format!("no patient has {} candidates in both arms under the constraints", fit.options.group_size),
-                "a constraint is never relaxed",
-                "use a smaller --group-size, wider calipers, or fewer exact covariates",
-            )]));
+            return Err(Error::Refused(vec![nobody_served(fit.options.group_size)]));
         }
         Ok(Analysis { fit, units: served, effects, unserved, groups })
+    }
+
+    /// Of what the adjusted estimator made of every unit.
+    fn of_adjusted(fit: Fit, found: adjusted::Estimates) -> Result<Analysis, Error> {
+        let (mut units, mut effects, mut unserved) = (Vec::with_capacity(found.len()), Vec::new(), Vec::new());
+        for (i, effect) in found.into_iter().enumerate() {
+            match effect {
+                Ok(effect) => {
+                    units.push(i as u32);
+                    effects.push(effect);
+                }
+                Err(why) => unserved.push((i as u32, why)),
+            }
+        }
+        if units.is_empty() {
+            return Err(Error::Refused(vec![nobody_served(fit.fewest())]));
+        }
+        Ok(Analysis { fit, units, effects, unserved, groups: None })
     }
 
     /// The average cure effect over the estimated units of an arm, or of both.
@@ -811,9 +867,10 @@ fn run_adjusted(
         watch.progress(stage, done, total);
         if watch.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
     };
-    let (cross_fit, effects) = adjusted::estimate(cohort, &scaling, adjusted, options.seed, &step)?;
+    let rules = options.rules(cohort)?;
+    let (cross_fit, found) = adjusted::estimate(cohort, &scaling, rules, adjusted, options.seed, &step)?;
     let mean_metric = |part: usize| {
-        let all: Vec<&Metric> = cross_fit.folds.iter().flat_map(|f| &f.metrics[part]).collect();
+        let all: Vec<&Metric> = cross_fit.folds().flat_map(|f| &f.metrics[part]).collect();
         let weights =
             (0..cohort.n_covariates()).map(|j| all.iter().map(|m| m.weights[j]).sum::<f64>() / all.len() as f64);
         Metric { weights: weights.collect(), scaling: scaling.clone() }
@@ -821,5 +878,5 @@ fn run_adjusted(
     let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
     let is_training = vec![false; cohort.n_units()];
     let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
-    Ok(Analysis { units: (0..cohort.n_units() as u32).collect(), fit, effects, unserved: Vec::new(), groups: None })
+    Analysis::of_adjusted(fit, found)
 }

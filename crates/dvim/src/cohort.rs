@@ -443,7 +443,7 @@ impl Cohort {
     }
 
     /// The position of the unit with that id.
-    fn position(&self, id: &str) -> Option<usize> {
+    pub fn position(&self, id: &str) -> Option<usize> {
         let n = self.n_units();
         match &self.ids {
             Ids::Rows(_) => {

@@ -3,7 +3,7 @@
 //! and how many candidates it had is said. A constraint is never relaxed.
 
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{GroupEstimate, Groups, Pool};
+use crate::effect::{GroupEstimate, Groups, Matcher, Pool, Scratch};
 use crate::error::{Problem, ProblemKind};
 use crate::matching::{Index, Points, scan};
 use crate::metric::Metric;
@@ -75,6 +75,12 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// The same, and a unit is kept out of its own group.
+    pub fn without_self(mut self) -> Rules {
+        self.exclude_self = true;
+        self
+    }
+
     /// What the constraints mean for a cohort, or what is wrong with them.
     pub fn new(constraints: &Constraints, cohort: &Cohort) -> Result<Rules, Vec<Problem>> {
         let mut problems = Vec::new();
@@ -186,6 +192,74 @@ pub struct ConstrainedMatcher<'a> {
     strata: HashMap<Vec<u64>, Stratum>,
 }
 
+/// One arm under one metric, ready to be searched: all units of the pool, or those that constraints admit.
+pub(crate) enum Searched<'a> {
+    Freely(Matcher<'a>),
+    UnderRules(Box<ConstrainedMatcher<'a>>),
+}
+
+impl<'a> Searched<'a> {
+    pub(crate) fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric, rules: Option<&'a Rules>) -> Searched<'a> {
+        match rules {
+            None => Searched::Freely(Matcher::new(pool, cohort, metric)),
+            Some(rules) => Searched::UnderRules(Box::new(ConstrainedMatcher::new(pool, cohort, metric, rules))),
+        }
+    }
+
+    /// What the group of each unit gives, or the number of candidates where they are fewer than K; and the groups.
+    pub(crate) fn estimate(
+        &self,
+        rows: &[f64],
+        own: &[Option<u32>],
+        placed: &Points,
+        k: usize,
+    ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
+        match self {
+            Searched::Freely(matcher) => {
+                let (estimates, groups) = matcher.estimate_keeping(placed, own, k);
+                (estimates.into_iter().map(Ok).collect(), groups)
+            }
+            Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),
+        }
+    }
+
+    /// Applies `f(scratch, members, squared distances)` to the `k` nearest of each unit, the unit itself left out; under constraints to as
+    /// many as there are, down to `fewest`. The number of candidates where they are fewer.
+    pub(crate) fn map_others<T: Send>(
+        &self,
+        queries: &Queries<'_>,
+        placed: &Points,
+        k: usize,
+        fewest: usize,
+        f: impl Fn(&mut Vec<u32>, &[u32], &[f64]) -> T + Sync + Send,
+    ) -> Vec<Result<T, usize>> {
+        match self {
+            Searched::Freely(matcher) => {
+                let pool = matcher.pool();
+                matcher.map(placed, (k + 1).min(pool.len()), |scratch, query, members, squared| {
+                    let Scratch { members: kept, distances, ranks } = scratch;
+                    kept.clear();
+                    distances.clear();
+                    let own = queries.own[query];
+                    let others = members.iter().zip(squared).filter(|(m, _)| Some(pool.units[**m as usize]) != own);
+                    for (&m, &d) in others.take(k) {
+                        kept.push(m);
+                        distances.push(d);
+                    }
+                    Ok(f(ranks, kept, distances))
+                })
+            }
+            Searched::UnderRules(matcher) => {
+                let groups = matcher.groups_up_to(queries, placed, k);
+                let answer = |ranks: &mut Vec<u32>, (members, squared): (Vec<u32>, Vec<f64>)| {
+                    if members.len() < fewest { Err(members.len()) } else { Ok(f(ranks, &members, &squared)) }
+                };
+                groups.into_par_iter().map_init(Vec::new, answer).collect()
+            }
+        }
+    }
+}
+
 /// The units of a pool that agree on the exact covariates.
 struct Stratum {
     /// Positions in the pool, ascending: ties in distance go by id.
@@ -246,6 +320,19 @@ impl<'a> ConstrainedMatcher<'a> {
             }
         };
         (0..queries.own.len()).into_par_iter().map(one).collect()
+    }
+
+    /// The same, of as many as there are where they are fewer than K.
+    pub fn groups_up_to(&self, queries: &Queries<'_>, placed: &Points, k: usize) -> Vec<(Vec<u32>, Vec<f64>)> {
+        let one = |(q, group): (usize, Group)| {
+            group.unwrap_or_else(|available| {
+                let (x, own) = (&queries.covariates[q * self.width..(q + 1) * self.width], &queries.own[q..q + 1]);
+                let placed = Points { dim: placed.dim, coords: placed.point(q).to_vec() };
+                let again = self.groups(&Queries { covariates: x, own }, &placed, available).swap_remove(0);
+                again.unwrap_or_default()
+            })
+        };
+        self.groups(queries, placed, k).into_iter().enumerate().map(one).collect()
     }
 
     /// What each group gives, or the number of candidates where they are fewer than K; and the groups, of which those of

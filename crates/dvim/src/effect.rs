@@ -40,6 +40,8 @@ pub struct Corrected {
     pub cure_spread: Spread,
     /// How sure `ln E[T | T < H]` is.
     pub time_spread: Spread,
+    /// Standard deviations over repeated splits of the cure effect and the time effect; `None` with one split.
+    pub split_sd: Option<[f64; 2]>,
 }
 
 /// Variances of the values of both arms on an unbounded scale, control first, and their covariance: one model serves both.
@@ -431,6 +433,11 @@ impl<'a> Matcher<'a> {
     /// Packs units that are already placed.
     pub fn of_points(pool: &'a Pool, points: &Points) -> Matcher<'a> {
         Matcher { pool, index: Index::build(points) }
+    }
+
+    /// The pool that it searches.
+    pub fn pool(&self) -> &'a Pool {
+        self.pool
     }
 
     /// The group of each query at each group size (ascending). Neighbours are found once, for the

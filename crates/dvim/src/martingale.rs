@@ -11,7 +11,7 @@
 //! `m = (∫₀ᴴ S − H S(H))/(1 − S(H))`: `A(u) + (m − H) S(H)` over `1 − S(H)` with `A(u) = ∫_u^H S`, in which H drops out.
 //! Averages with correct intervals are made of them ([`crate::audit`]).
 
-use crate::joint::{JointModel, Prediction};
+use crate::joint::{Prediction, Predictor};
 use crate::survival::SurvivalCurve;
 
 /// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 32 the residual of a mean is right to a fiftieth (a test).
@@ -55,7 +55,7 @@ impl Censoring {
     }
 
     /// The residuals of a unit with this outcome, of whom a model said `p` and whose probability of cure is `cured`.
-    pub fn residual(&self, model: &JointModel, p: &Prediction, cured: f64, time: f64, event: bool) -> Residual {
+    pub fn residual(&self, model: &Predictor, p: &Prediction, cured: f64, time: f64, event: bool) -> Residual {
         let s = cured.clamp(SMALLEST, 1.0 - SMALLEST);
         let mut beyond = [0.0; CELLS + 1];
         model.event_shares(p, &self.log_times, &mut beyond);

@@ -158,3 +158,83 @@ fn nothing_is_found_where_there_is_nothing() {
     let (cure, _) = errors(Scenario::TimeOnly, 2000, 1, &adjusted);
     assert!(cure < 3.2, "a causal survival forest has 3.2 here, this has {cure}");
 }
+
+fn repeated(options: &Options, splits: usize) -> Options {
+    let Estimator::Adjusted(adjusted) = &options.estimator else { unreachable!("an adjusted run") };
+    Options { estimator: Estimator::Adjusted(AdjustedOptions { splits, ..adjusted.clone() }), ..options.clone() }
+}
+
+/// Repeats: the first is the run with one split, estimates are means over them, the spread is theirs, and averages hold it.
+#[test]
+fn repeated_splits_are_averaged_and_their_spread_is_said() {
+    let world = simulate(Scenario::BothOverlap, 500, false, 3);
+    let one = analyse(&world.cohort, &fixed());
+    let three = analyse(&world.cohort, &repeated(&fixed(), 3));
+    let fit = three.fit.cross_fit.as_ref().expect("adjusted");
+    assert_eq!(fit.repeats.len(), 3);
+    assert_eq!(fit.first().folds, one.fit.cross_fit.as_ref().expect("adjusted").first().folds);
+    assert!(fit.repeats[1].fold_of != fit.repeats[0].fold_of && fit.repeats[2].fold_of != fit.repeats[1].fold_of);
+    for (i, (single, mean)) in one.effects.iter().zip(&three.effects).enumerate() {
+        let values: Vec<f64> =
+            fit.repeats.iter().map(|r| r.values[i].cure_probability[1] - r.values[i].cure_probability[0]).collect();
+        assert_eq!(values[0], single.cure(), "the first split is the run with one");
+        assert_eq!(single.arms, mean.arms, "groups that are shown are those of the first split");
+        let average = values.iter().sum::<f64>() / 3.0;
+        assert!((average - mean.cure()).abs() < 1e-12);
+        let sd = (values.iter().map(|v| (v - average).powi(2)).sum::<f64>() / 2.0).sqrt();
+        let [cure, time] = mean.corrected.and_then(|c| c.split_sd).expect("a spread");
+        assert!((sd - cure).abs() < 1e-12 && time > 0.0);
+        assert_eq!(single.corrected.and_then(|c| c.split_sd), None);
+    }
+    let own: Vec<Option<u32>> = (0..500).map(Some).collect();
+    let anew = three.fit.estimate_under_constraints(&world.cohort, world.cohort.all_covariates(), &own, &Unwatched);
+    let anew: Vec<_> = anew.expect("effects").into_iter().map(|e| e.expect("served")).collect();
+    assert_eq!(anew, three.effects, "asked for anew, a patient of the cohort gets the same numbers");
+    let averages = dvim::audit::average::average_effects(&world.cohort, &three, &[]).expect("averages");
+    let find = |estimand: &str| averages.iter().find(|a| a.estimand == estimand && a.population == "all").expect("all");
+    for (estimand, typical) in [("cure_effect", 0), ("time_effect", 1)] {
+        let found = find(estimand).split_sd.expect("a spread");
+        assert!(
+            found > 0.0 && found < fit.typical_split_sd().expect("splits")[typical],
+            "means vary less than patients"
+        );
+    }
+    let means: Vec<f64> = fit
+        .repeats
+        .iter()
+        .map(|r| r.values.iter().map(|v| v.mean_event_time[1] - v.mean_event_time[0]).sum::<f64>() / 500.0)
+        .collect();
+    let average = means.iter().sum::<f64>() / 3.0;
+    let sd = (means.iter().map(|v| (v - average).powi(2)).sum::<f64>() / 2.0).sqrt();
+    let time = find("time_effect");
+    assert!((time.estimate.expect("a mean") - average).abs() < 1e-9 && (time.split_sd.expect("sd") - sd).abs() < 1e-9);
+}
+
+#[test]
+fn repeated_splits_are_honest_and_do_not_depend_on_threads() {
+    let world = simulate(Scenario::BothOverlap, 400, false, 4);
+    let options = repeated(&fixed(), 2);
+    let with = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a pool");
+        pool.install(|| analyse(&world.cohort, &options))
+    };
+    let before = with(1);
+    assert_eq!(before, with(2));
+    let after = analyse(
+        &changed(&world, |u| {
+            u.time[77] = 0.5 * u.time[77] + 1.0;
+            u.event[77] = !u.event[77];
+        }),
+        &options,
+    );
+    assert_eq!(before.effects[77], after.effects[77]);
+    assert_ne!(before.effects[78], after.effects[78]);
+    let reversed = changed(&world, |u| {
+        u.ids = Ids::Integers((1..=400).rev().collect());
+        u.time.reverse();
+        u.event.reverse();
+        u.arm.reverse();
+        u.covariates = u.covariates.chunks_exact(20).rev().flatten().copied().collect();
+    });
+    assert_eq!(before.effects, analyse(&reversed, &options).effects);
+}

@@ -266,7 +266,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     // Each unit is in the groups that were used, and not in its own.
     let balance = audit.balance.as_ref().expect("balance");
     let folds = found.fit.cross_fit.as_ref().expect("an adjusted run");
-    let size = |i: usize| folds.folds[folds.fold_of[i] as usize].choices[0].group_size;
+    let size = |i: usize| folds.fold(i).choices[0].group_size;
     for uses in balance.uses.iter().filter(|u| u.side == dvim::audit::passes::Side::Cure) {
         let sum: usize = uses.counts.iter().map(|c| *c as usize).sum();
         assert_eq!(sum, (0..600).map(size).sum::<usize>(), "every group is counted");

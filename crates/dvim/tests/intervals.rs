@@ -91,6 +91,7 @@ fn corrected_values_by_hand() {
         mean_event_time: [200.0, 200.0],
         cure_spread: spread(0.16, rho),
         time_spread: spread(0.01, rho),
+        split_sd: None,
     };
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
     let z = interval::two_sided(0.95);
@@ -231,7 +232,13 @@ proptest! {
         rho in -1.0f64..=1.0,
     ) {
         let spread = Spread { variance: v, covariance: rho * (v[0] * v[1]).sqrt() };
-        let c = Corrected { cure_probability: s, mean_event_time: m, cure_spread: spread, time_spread: spread };
+        let c = Corrected {
+            cure_probability: s,
+            mean_event_time: m,
+            cure_spread: spread,
+            time_spread: spread,
+            split_sd: None,
+        };
         for arm in Arm::BOTH {
             let i = c.cure_probability_interval(arm, 0.95);
             prop_assert!(0.0 <= i.low && i.high <= 1.0 && i.covers(s[arm.index()]), "{i:?}");

@@ -58,8 +58,16 @@ pub fn methods_paragraph(s: &Summary) -> String {
         (Some(found), Some(asked)) => {
             let _ = write!(
                 out,
-                "We used double variable importance matching [1] with groups corrected by cross-fitted models: in {} splits, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to the patients of the other splits and gave the weights of two metrics, one for each effect; each patient was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and the Kaplan–Meier estimates of the groups were corrected for the remaining differences. ",
-                asked.splits,
+                "We used double variable importance matching [1] with groups corrected by cross-fitted models: in {} folds{}, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to the patients of the other folds and gave the weights of two metrics, one for each effect; each patient was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and the Kaplan–Meier estimates of the groups were corrected for the remaining differences. ",
+                found.folds.len(),
+                if found.further_splits.is_empty() {
+                    String::new()
+                } else {
+                    format!(
+                        " (repeated with {} splits, over which estimates were averaged)",
+                        1 + found.further_splits.len()
+                    )
+                },
                 found.latency,
                 covariates,
                 if asked.group_size.is_some() { "given" } else { "chosen by out-of-fold loss" }
@@ -166,7 +174,14 @@ pub fn command(s: &Summary) -> String {
     match &o.adjusted {
         Some(adjusted) => {
             flag("--estimator", "adjusted".into());
-            flag("--splits", adjusted.splits.to_string());
+            match adjusted.folds {
+                Some(folds) => {
+                    flag("--folds", folds.to_string());
+                    flag("--splits", adjusted.splits.to_string());
+                }
+                // A run from before there were repeats.
+                None => flag("--folds", adjusted.splits.to_string()),
+            }
             adjusted.latency.iter().for_each(|l| flag("--latency", l.clone()));
             flag("--group-size", adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
         }

@@ -19,6 +19,7 @@
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
 use super::passes::Side;
+use crate::adjusted::Repeat;
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
@@ -42,7 +43,8 @@ pub struct Scores<'a> {
     cohort: &'a Cohort,
     analysis: &'a Analysis,
     residuals: &'a [Residual],
-    folds: &'a [u8],
+    /// The splits.
+    repeats: &'a [Repeat],
     /// P(treated | covariates).
     propensity: Vec<f64>,
 }
@@ -52,7 +54,22 @@ impl<'a> Scores<'a> {
     pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
         let fit = analysis.fit.cross_fit.as_ref()?;
         let propensity = propensity(cohort);
-        Some(Scores { cohort, analysis, residuals: &fit.residuals, folds: &fit.fold_of, propensity })
+        Some(Scores { cohort, analysis, residuals: &fit.residuals, repeats: &fit.repeats, propensity })
+    }
+
+    /// The position in the cohort of an estimated unit.
+    fn unit(&self, i: usize) -> usize {
+        self.analysis.units[i] as usize
+    }
+
+    /// The folds of all units in the first split.
+    fn folds(&self) -> &[u8] {
+        &self.repeats[0].fold_of
+    }
+
+    /// The fold of an estimated unit in the first split.
+    fn fold(&self, i: usize) -> usize {
+        self.folds()[self.unit(i)] as usize
     }
 
     fn value(&self, side: Side, arm: Arm, i: usize) -> f64 {
@@ -65,18 +82,22 @@ impl<'a> Scores<'a> {
 
     /// Residual of a unit in its own arm over the propensity of that arm.
     fn weighted_residual(&self, side: Side, i: usize) -> f64 {
-        let r = &self.residuals[i];
+        let r = &self.residuals[self.unit(i)];
         let rho = match side {
             Side::Cure => r.cure,
             Side::Time => r.time,
         };
-        rho / self.propensity_of(self.cohort.arm(i), i)
+        rho / self.propensity_of(self.arm(i), i)
+    }
+
+    fn arm(&self, i: usize) -> Arm {
+        self.cohort.arm(self.unit(i))
     }
 
     fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
         match arm {
-            Arm::Treated => self.propensity[i],
-            Arm::Control => 1.0 - self.propensity[i],
+            Arm::Treated => self.propensity[self.unit(i)],
+            Arm::Control => 1.0 - self.propensity[self.unit(i)],
         }
     }
 
@@ -89,15 +110,15 @@ impl<'a> Scores<'a> {
             return None;
         }
         let given = |i: usize| match populations.names[p].as_str() {
-            "treated" if p == 1 => self.propensity[i],
-            "control" if p == 2 => 1.0 - self.propensity[i],
+            "treated" if p == 1 => self.propensity_of(Arm::Treated, i),
+            "control" if p == 2 => self.propensity_of(Arm::Control, i),
             _ => f64::from(u8::from(member[i])),
         };
         let count = size as f64;
         let plain =
             Arm::BOTH.map(|z| (0..n).filter(|&i| member[i]).map(|i| self.value(side, z, i)).sum::<f64>() / count);
         let residual = |z: Arm, i: usize| {
-            if self.cohort.arm(i) == z { given(i) * self.weighted_residual(side, i) } else { 0.0 }
+            if self.arm(i) == z { given(i) * self.weighted_residual(side, i) } else { 0.0 }
         };
         let shift = Arm::BOTH.map(|z| (0..n).map(|i| residual(z, i)).sum::<f64>() / count);
         let mut covariance = [[0.0; 2]; 2];
@@ -120,15 +141,57 @@ impl<'a> Scores<'a> {
             Side::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
             Side::Time => plain[z],
         });
+        let mut spread = covariance.map(|row| row.map(|c| free * c / count));
+        // What is left of the variance between splits in a mean of so many.
+        let splits = self.between_splits(side, &member, &given);
+        if let Some(between) = &splits {
+            let left = count / self.repeats.len() as f64;
+            (0..2).for_each(|a| (0..2).for_each(|b| spread[a][b] += left * between[a][b]));
+        }
         Some(Means {
             n: size,
             mean,
             pool_variance: [0.0; 2],
             pool_covariance: 0.0,
-            spread: covariance.map(|row| row.map(|c| free * c / count)),
+            spread,
+            splits,
             difference_variance: differences.sum::<f64>() / (count - 1.0).max(1.0),
             bias: None,
         })
+    }
+
+    /// Covariance over splits of the two arms' means; `None` where there is one split.
+    fn between_splits(&self, side: Side, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
+        let (n, splits) = (member.len(), self.repeats.len() as f64);
+        if self.repeats.len() < 2 || self.repeats.iter().any(|r| r.values.is_empty()) {
+            return None;
+        }
+        let count = member.iter().filter(|g| **g).count() as f64;
+        let of = |r: &Repeat| {
+            let mut sums = [0.0; 2];
+            for (i, &is_member) in member.iter().enumerate().take(n) {
+                let values = &r.values[self.unit(i)];
+                let of_arms = match side {
+                    Side::Cure => values.cure_probability,
+                    Side::Time => values.mean_event_time,
+                };
+                let own = self.arm(i);
+                for z in Arm::BOTH {
+                    if is_member {
+                        sums[z.index()] += of_arms[z.index()];
+                    }
+                    // As the means: those of cure are one-step, those of time plain.
+                    if side == Side::Cure && own == z {
+                        sums[z.index()] += given(i) * values.residual / self.propensity_of(z, i);
+                    }
+                }
+            }
+            sums.map(|s| s / count)
+        };
+        let all: Vec<[f64; 2]> = self.repeats.iter().map(of).collect();
+        let mean = [0, 1].map(|z| all.iter().map(|v| v[z]).sum::<f64>() / splits);
+        let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
+        Some([0, 1].map(|a| [0, 1].map(|b| product(a, b) / (splits - 1.0))))
     }
 
     /// The average effects.
@@ -158,7 +221,7 @@ impl<'a> Scores<'a> {
     /// mean given covariates is the true effect.
     fn scored(&self, side: Side, i: usize) -> (f64, f64) {
         let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
-        let sign = if self.cohort.arm(i) == Arm::Treated { 1.0 } else { -1.0 };
+        let sign = if self.arm(i) == Arm::Treated { 1.0 } else { -1.0 };
         (effect, effect + sign * self.weighted_residual(side, i))
     }
 
@@ -173,7 +236,7 @@ impl<'a> Scores<'a> {
         // Largest first among those of a fold: the folds' levels differ by noise that goes against their own outcomes, since a model that did not see high scores
         // predicts low. Ties by position, so that nothing depends on the sort.
         let levels = self.fold_means(&units);
-        let above = |u: &(usize, f64, f64)| u.1 - levels[self.folds[u.0] as usize][1];
+        let above = |u: &(usize, f64, f64)| u.1 - levels[self.fold(u.0)][1];
         units.sort_by(|a, b| above(b).total_cmp(&above(a)).then(a.0.cmp(&b.0)));
         let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
         let slope = self.slope(&units, &levels)?;
@@ -228,7 +291,7 @@ impl<'a> Scores<'a> {
             return None;
         }
         let scaling = Scaling::of(self.cohort, Scale::Standard);
-        let rows: Vec<f64> = units.iter().flat_map(|u| scaling.apply(self.cohort.covariates(u.0))).collect();
+        let rows: Vec<f64> = units.iter().flat_map(|u| scaling.apply(self.cohort.covariates(self.unit(u.0)))).collect();
         let mut x = DMatrix::from_row_slice(n, p, &rows);
         for mut column in x.column_iter_mut() {
             let mean = column.mean();
@@ -258,10 +321,10 @@ impl<'a> Scores<'a> {
 
     /// Units of each fold, and the means of their effects and scores.
     fn fold_means(&self, units: &[(usize, f64, f64)]) -> Vec<[f64; 3]> {
-        let n_folds = self.folds.iter().copied().max().map_or(0, |f| f as usize + 1);
+        let n_folds = self.folds().iter().copied().max().map_or(0, |f| f as usize + 1);
         let mut sums = vec![[0.0; 3]; n_folds];
         for &(i, effect, score) in units {
-            let s = &mut sums[self.folds[i] as usize];
+            let s = &mut sums[self.fold(i)];
             *s = [s[0] + 1.0, s[1] + effect, s[2] + score];
         }
         sums.into_iter().map(|[n, e, s]| [n, e / n, s / n]).collect()
@@ -271,7 +334,7 @@ impl<'a> Scores<'a> {
     /// (HC3: residuals over one less their leverage). `None` without spread or with few units.
     fn slope(&self, units: &[(usize, f64, f64)], levels: &[[f64; 3]]) -> Option<Tested> {
         let centred = |&(i, effect, score): &(usize, f64, f64)| {
-            let [n, e, s] = levels[self.folds[i] as usize];
+            let [n, e, s] = levels[self.fold(i)];
             (effect - e, score - s, 1.0 / n)
         };
         let (mut xx, mut xy, mut largest) = (0.0, 0.0, 0.0);

@@ -1,9 +1,9 @@
 //! One walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
 use crate::adjusted;
-use crate::analysis::{Analysis, Fit, Searched, rows_of};
+use crate::analysis::{Analysis, Fit, rows_of};
 use crate::cohort::{Arm, Cohort};
-use crate::constraint::Rules;
+use crate::constraint::{Rules, Searched};
 use crate::effect::{Groups, Pool};
 use crate::metric::Metric;
 use crate::survival::{Functional, Influence, Summary};
@@ -87,7 +87,8 @@ impl<'a> Walk<'a> {
 
     /// Prepares the pools of a run of the adjusted estimator: what is gathered is of its groups alone, before the correction.
     pub fn of_groups_alone(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
-        Walk { cohort, analysis, pools: analysis.fit.pools(cohort), rules: None }
+        let rules = analysis.fit.rules(cohort).expect("the run was made under them");
+        Walk { cohort, analysis, pools: analysis.fit.pools(cohort), rules }
     }
 
     /// Whether the run constrained its groups.
@@ -137,7 +138,8 @@ impl<'a> Walk<'a> {
             into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
         };
         if let Some(cross_fit) = &fit.cross_fit {
-            adjusted::each_group(self.cohort, cross_fit, pool, side as usize, arm, show);
+            let rules = self.rules.as_ref();
+            adjusted::each_group(self.cohort, cross_fit, rules, pool, (side as usize, arm), units, show);
             return;
         }
         let mut show_all = |first: usize, groups: &Groups| {

@@ -231,11 +231,12 @@ pub struct Censoring {
 pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
     let n = analysis.effects.len() as f64;
     let fit = &analysis.fit;
-    if analysis.effects.is_empty() {
+    // Under constraints the groups of the adjusted estimator may be smaller than K.
+    if analysis.effects.is_empty() || fit.cross_fit.is_some() && !fit.options.constraints.is_empty() {
         return None;
     }
     let size = |q: usize| match &fit.cross_fit {
-        Some(c) => c.folds[c.fold_of[analysis.units[q] as usize] as usize].choices[0].group_size as f64,
+        Some(c) => c.fold(analysis.units[q] as usize).choices[0].group_size as f64,
         None => fit.options.group_size as f64,
     };
     let mean = |z: Arm, f: &dyn Fn(&Summary, f64) -> f64| {

@@ -17,6 +17,7 @@ mod prior;
 mod screen;
 mod terms;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use rayon::prelude::*;
@@ -275,9 +276,12 @@ const CONVERGED: f64 = 0.1;
 
 /// A column of the design.
 #[derive(Clone, Debug, PartialEq)]
-enum Column {
+pub enum Column {
+    /// One.
     Intercept,
+    /// A covariate, by its position.
     Linear(usize),
+    /// A curve or a product.
     Term(Term),
 }
 
@@ -299,15 +303,30 @@ impl Column {
     }
 }
 
-/// A fitted model of both arms.
+/// All that a model needs to speak of a unit: what a saved run keeps of it, with the covariance of its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct JointModel {
+pub struct Predictor {
     /// Family of the event times.
     pub family: Family,
     /// Number of covariates.
     pub n_covariates: usize,
     /// Horizon of the model.
     pub horizon: f64,
+    /// Columns in the order `[cure only | both | time only]`.
+    pub columns: Vec<Column>,
+    /// The first so many columns are the cure part's, the last so many the time part's.
+    pub n_columns: [usize; 2],
+    /// Parameters of the arms: cure, time, `ln σ`.
+    pub theta: [Vec<f64>; 2],
+    /// Log of half the smallest positive event time: where events at time zero are put.
+    pub u_zero: f64,
+}
+
+/// A fitted model of both arms. What it says of a unit is its [`Predictor`]'s business.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointModel {
+    /// What it says of a unit.
+    pub predictor: Predictor,
     /// `importance[part][arm][covariate]`: sum of the squared coefficients of all terms (columns of unit standard deviation)
     /// that involve the covariate.
     pub importance: [[Vec<f64>; 2]; 2],
@@ -317,21 +336,57 @@ pub struct JointModel {
     pub n_candidates: usize,
     /// Shrinkage of the cure part and of the time part.
     pub shrinkage: [Shrinkage; 2],
-    /// Log-likelihood of the training units, without penalty: the sum of [`JointModel::log_likelihood`].
+    /// Log-likelihood of the training units, without penalty: the sum of [`Predictor::log_likelihood`].
     pub log_likelihood: f64,
     /// Whether to believe all this.
     pub certificate: Certificate,
-    columns: Vec<Column>,
     layout: Layout,
-    /// Parameters of the arms.
-    theta: [Vec<f64>; 2],
     information: Vec<f64>,
     prior: prior::Prior,
-    /// Log of half the smallest positive event time: where events at time zero are put.
-    u_zero: f64,
 }
 
-impl JointModel {
+impl std::ops::Deref for JointModel {
+    type Target = Predictor;
+
+    fn deref(&self) -> &Predictor {
+        &self.predictor
+    }
+}
+
+impl Predictor {
+    fn widths(&self) -> Widths {
+        let [cure, time] = self.n_columns;
+        Widths { all: self.columns.len(), cure, time }
+    }
+
+    /// Parameters of an arm.
+    pub fn n_parameters(&self) -> usize {
+        self.widths().parameters()
+    }
+
+    /// Non-linear terms, each counted once however many parts it is in.
+    pub fn n_terms(&self) -> usize {
+        self.columns.iter().filter(|c| matches!(c, Column::Term(_))).count()
+    }
+
+    /// Whether its parts are of one size and its numbers numbers: one that was read from a file may not be.
+    pub fn is_sound(&self) -> bool {
+        let [cure, time] = self.n_columns;
+        let all = self.columns.len();
+        let inside = |j: usize| j < self.n_covariates;
+        let column = |c: &Column| match c {
+            Column::Intercept => true,
+            Column::Linear(j) => inside(*j),
+            Column::Term(term) => term.is_sound(self.n_covariates),
+        };
+        cure <= all
+            && time <= all
+            && self.columns.iter().all(column)
+            && self.theta.iter().all(|t| t.len() == self.n_parameters() && t.iter().all(|x| x.is_finite()))
+            && self.u_zero.is_finite()
+            && self.horizon > 0.0
+    }
+
     /// Under control and under treatment.
     ///
     /// # Panics
@@ -342,7 +397,7 @@ impl JointModel {
         self.predict_with(x, &mut row)
     }
 
-    /// For every row of row-major covariates (none where there are no covariates: ask [`JointModel::predict`] once); the same bits as [`JointModel::predict`], on any number of threads.
+    /// For every row of row-major covariates (none where there are no covariates: ask [`Predictor::predict`] once); the same bits as [`Predictor::predict`], on any number of threads.
     ///
     /// # Panics
     /// If the rows are not complete.
@@ -358,7 +413,7 @@ impl JointModel {
             .collect()
     }
 
-    /// Under one arm (control zero, treated one), for every row; the same bits as [`JointModel::predict`].
+    /// Under one arm (control zero, treated one), for every row; the same bits as [`Predictor::predict`].
     ///
     /// # Panics
     /// If the rows are not complete.
@@ -382,7 +437,7 @@ impl JointModel {
 
     /// From the columns of the design.
     fn predict_row(&self, row: &[f64], z: usize) -> Prediction {
-        let Widths { all, cure, time } = self.layout.widths;
+        let Widths { all, cure, time } = self.widths();
         let theta = &self.theta[z];
         let cure_logit = dot(&row[..cure], &theta[..cure]);
         let location = dot(&row[all - time..], &theta[cure..cure + time]);
@@ -399,7 +454,7 @@ impl JointModel {
     /// Intercept and slope of every covariate in one part and arm (control zero, treated one), the terms apart; a covariate
     /// that is not in the part has slope zero.
     pub fn line(&self, part: Part, arm: usize) -> (f64, Vec<f64>) {
-        let Widths { all, cure, time } = self.layout.widths;
+        let Widths { all, cure, time } = self.widths();
         let theta = &self.theta[arm];
         let (columns, coefficients) = match part {
             Part::Cure => (&self.columns[..cure], &theta[..cure]),
@@ -438,7 +493,7 @@ impl JointModel {
         self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
     }
 
-    /// [`JointModel::event_share`] at many times, given by their logarithms and up to the horizon; good for sums.
+    /// [`Predictor::event_share`] at many times, given by their logarithms and up to the horizon; good for sums.
     pub fn event_shares(&self, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
         let Prediction { location, log_sigma, .. } = *prediction;
         self.family.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
@@ -447,7 +502,9 @@ impl JointModel {
     fn log_time(&self, time: f64) -> f64 {
         if time > 0.0 { libm::log(time) } else { self.u_zero }
     }
+}
 
+impl JointModel {
     /// Covariance of the arms' parameters when no slope is held more certain than `kappa` allows: see [`Certainty`].
     /// One factorisation of the information matrix: make it once for many units.
     pub fn certainty(&self, kappa: Option<f64>) -> Certainty<'_> {
@@ -481,9 +538,9 @@ impl JointModel {
             sum
         };
         let both = 2 * size;
-        let covariance =
+        let covariance: Vec<f64> =
             (0..both * both).map(|e| at(e / both / size, e / both % size, e % both / size, e % both % size)).collect();
-        Certainty { model: self, covariance }
+        Certainty { predictor: &self.predictor, covariance: covariance.into() }
     }
 
     /// [`Certainty::at`] for one unit.
@@ -500,18 +557,33 @@ impl JointModel {
 /// Where the matrix is not positive definite its eigenvalues are raised to one.
 #[derive(Clone, Debug)]
 pub struct Certainty<'a> {
-    model: &'a JointModel,
-    covariance: Vec<f64>,
+    predictor: &'a Predictor,
+    covariance: Cow<'a, [f64]>,
 }
 
-impl Certainty<'_> {
+impl<'a> Certainty<'a> {
+    /// From the covariance of a model's parameters, row-major, that was kept: see [`Certainty::covariance`].
+    ///
+    /// # Panics
+    /// If it is not of the model's size.
+    pub fn new(predictor: &'a Predictor, covariance: &'a [f64]) -> Certainty<'a> {
+        let both = 2 * predictor.n_parameters();
+        assert_eq!(covariance.len(), both * both, "one row and one column for each parameter");
+        Certainty { predictor, covariance: covariance.into() }
+    }
+
+    /// The covariance of the parameters of both arms, row-major.
+    pub fn covariance(self) -> Vec<f64> {
+        self.covariance.into_owned()
+    }
+
     /// For each row of row-major covariates the covariance (control, treated, between them) of what `part` is reported on: the
     /// cure logit, or the log of the mean event time, by the delta method. On all threads; the same bits on any number.
     ///
     /// # Panics
     /// If the rows are not complete.
     pub fn spreads(&self, part: Part, covariates: &[f64]) -> Vec<([f64; 2], f64)> {
-        let model = self.model;
+        let model = self.predictor;
         if model.n_covariates == 0 {
             return Vec::new();
         }
@@ -525,9 +597,9 @@ impl Certainty<'_> {
     }
 
     fn spread_with(&self, part: Part, x: &[f64], row: &mut Vec<f64>, gradients: &mut [Vec<f64>; 2]) -> ([f64; 2], f64) {
-        let model = self.model;
-        let Widths { all, cure, .. } = model.layout.widths;
-        let size = model.layout.size();
+        let model = self.predictor;
+        let Widths { all, cure, time } = model.widths();
+        let size = model.n_parameters();
         let predicted = model.predict_with(x, row);
         // The gradient in an arm's parameters is zero outside of the part's, which stand together.
         let first = match part {
@@ -541,7 +613,7 @@ impl Certainty<'_> {
                 Part::Time => {
                     let u_horizon = libm::log(model.horizon);
                     let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
-                    gradient.extend(row[all - model.layout.widths.time..].iter().map(|x| location * x));
+                    gradient.extend(row[all - time..].iter().map(|x| location * x));
                     gradient.push(log_sigma);
                 }
             }
@@ -560,11 +632,11 @@ impl Certainty<'_> {
     /// # Panics
     /// If `x` does not hold one number for each covariate.
     pub fn at(&self, x: &[f64]) -> [[f64; 6]; 6] {
-        let model = self.model;
+        let model = self.predictor;
         assert_eq!(x.len(), model.n_covariates, "one number for each covariate");
         let row: Vec<f64> = model.columns.iter().map(|column| column.value(x)).collect();
-        let Widths { all, cure, time } = model.layout.widths;
-        let size = model.layout.size();
+        let Widths { all, cure, time } = model.widths();
+        let size = model.n_parameters();
         let both = 2 * size;
         // Where each of the six reads the arm parameters, and with which weights.
         let one = [1.0];
@@ -934,9 +1006,6 @@ fn report(
         flags.push(Flag::NotConverged);
     }
     JointModel {
-        family: problem.family,
-        n_covariates: p,
-        horizon: data.horizon,
         importance,
         terms: admitted,
         n_candidates: terms.len(),
@@ -949,11 +1018,17 @@ fn report(
             path: climb.path,
             flags,
         },
-        columns,
-        theta,
+        predictor: Predictor {
+            family: problem.family,
+            n_covariates: p,
+            horizon: data.horizon,
+            columns,
+            n_columns: [cure, time],
+            theta,
+            u_zero,
+        },
         layout,
         information: climb.information,
         prior: climb.prior,
-        u_zero,
     }
 }

@@ -23,7 +23,6 @@ pub(super) const ALL_PAIRS: usize = 30;
 
 /// What a term is made of. Covariates are columns of the caller's matrix, cuts are in its (standardised) units.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
 pub enum Shape {
     /// The square of a covariate.
     Square {
@@ -88,14 +87,25 @@ pub struct Term {
     /// What it is made of.
     pub shape: Shape,
     /// Clips of the (one or two) covariates.
-    clips: [(f64, f64); 2],
-    gain: f64,
-    base: f64,
+    pub clips: [(f64, f64); 2],
+    /// What the raw term is multiplied by.
+    pub gain: f64,
+    /// What is then taken off.
+    pub base: f64,
     /// Column and coefficient of the linear part that was taken out.
-    line: Vec<(usize, f64)>,
+    pub line: Vec<(usize, f64)>,
 }
 
 impl Term {
+    /// Whether its columns exist and its numbers are numbers.
+    pub(super) fn is_sound(&self, n_covariates: usize) -> bool {
+        let (first, second) = self.shape.members();
+        first.max(second) < n_covariates
+            && self.gain.is_finite()
+            && self.base.is_finite()
+            && self.line.iter().all(|&(j, b)| j < n_covariates && b.is_finite())
+    }
+
     /// Its value for a covariate row.
     pub fn value(&self, x: &[f64]) -> f64 {
         let line: f64 = self.line.iter().map(|&(j, b)| b * x[j]).sum();

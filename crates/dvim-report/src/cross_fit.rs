@@ -1,0 +1,329 @@
+//! What the adjusted estimator learned, as records: for `summary.json`, and its models for a saved run.
+
+use crate::record::{ByArm, family};
+use dvim::adjusted::{Choice, CrossFit, Fold, FoldModel, PathPoint, Repeat, SplitValues};
+use dvim::joint::{Column, Predictor, Shape, Term};
+use dvim::martingale::Residual;
+use dvim::metric::{Metric, Scaling};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A group size with its weight.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChoiceRecord {
+    /// K.
+    pub group_size: usize,
+    /// Weight of the group's offset from the model.
+    pub weight: f64,
+}
+
+impl From<&Choice> for ChoiceRecord {
+    fn from(c: &Choice) -> ChoiceRecord {
+        ChoiceRecord { group_size: c.group_size, weight: c.weight }
+    }
+}
+
+impl ChoiceRecord {
+    fn choice(&self) -> Choice {
+        Choice { group_size: self.group_size, weight: self.weight }
+    }
+}
+
+/// One point of the path over which K and w were chosen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathRecord {
+    /// `cure_effect` or `time_effect`.
+    pub estimand: String,
+    /// K.
+    pub group_size: usize,
+    /// w.
+    pub weight: f64,
+    /// Mean loss minus that of the first candidate.
+    pub loss: f64,
+    /// Its standard error.
+    pub se: f64,
+}
+
+/// One fold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FoldRecord {
+    /// Chosen for cure.
+    pub cure: ChoiceRecord,
+    /// Chosen for time.
+    pub time: ChoiceRecord,
+    /// Weights of the metrics: cure and time, each for control and treated.
+    pub weights: [[Vec<f64>; 2]; 2],
+    /// What is worth knowing of its model; empty for an ordinary fit.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl From<&Fold> for FoldRecord {
+    fn from(f: &Fold) -> FoldRecord {
+        FoldRecord {
+            cure: (&f.choices[0]).into(),
+            time: (&f.choices[1]).into(),
+            weights: f.metrics.each_ref().map(|part| part.each_ref().map(|m| m.weights.clone())),
+            warnings: f.warnings.clone(),
+        }
+    }
+}
+
+impl FoldRecord {
+    fn fold(&self, scaling: &Scaling) -> Fold {
+        let metric = |weights: &Vec<f64>| Metric { weights: weights.clone(), scaling: scaling.clone() };
+        Fold {
+            metrics: self.weights.each_ref().map(|part| part.each_ref().map(metric)),
+            choices: [self.cure.choice(), self.time.choice()],
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+/// A split beyond the first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RepeatRecord {
+    /// The folds.
+    pub folds: Vec<FoldRecord>,
+    /// As of the first.
+    pub leftover_variance: LeftoverRecord,
+}
+
+/// What the adjusted estimator learned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CrossFitRecord {
+    /// The latency family.
+    pub latency: String,
+    /// Mean out-of-fold log-likelihood of the families that were compared.
+    pub latencies: BTreeMap<String, f64>,
+    /// The folds of the first split.
+    pub folds: Vec<FoldRecord>,
+    /// The path of K and w in the first split.
+    pub path: Vec<PathRecord>,
+    /// What the groups' offsets from the model vary beyond their noise, on the scale of the correction.
+    #[serde(default)]
+    pub leftover_variance: LeftoverRecord,
+    /// Further splits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further_splits: Vec<RepeatRecord>,
+    /// Medians over patients of the standard deviations over splits of the cure effect and the time effect; not there with one split.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_sd: Option<[f64; 2]>,
+}
+
+/// Variance of the logit of cure and of the log mean event time that neither model nor noise explains.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LeftoverRecord {
+    /// Of the logit of cure.
+    pub cure: ByArm<f64>,
+    /// Of the log mean event time.
+    pub time: ByArm<f64>,
+}
+
+impl LeftoverRecord {
+    fn of(leftover: &[[f64; 2]; 2]) -> LeftoverRecord {
+        let pair = |part: usize| ByArm::map(|z| leftover[part][z.index()]);
+        LeftoverRecord { cure: pair(0), time: pair(1) }
+    }
+
+    fn leftover(&self) -> [[f64; 2]; 2] {
+        [&self.cure, &self.time].map(|v| [v.control, v.treated])
+    }
+}
+
+impl From<&CrossFit> for CrossFitRecord {
+    fn from(c: &CrossFit) -> CrossFitRecord {
+        let folds = |r: &Repeat| r.folds.iter().map(FoldRecord::from).collect();
+        let further = |r: &Repeat| RepeatRecord { folds: folds(r), leftover_variance: LeftoverRecord::of(&r.leftover) };
+        CrossFitRecord {
+            latency: c.family.name().into(),
+            latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
+            folds: folds(c.first()),
+            path: c
+                .path
+                .iter()
+                .map(|p| PathRecord {
+                    estimand: if p.is_time { "time_effect" } else { "cure_effect" }.into(),
+                    group_size: p.choice.group_size,
+                    weight: p.choice.weight,
+                    loss: p.loss,
+                    se: p.se,
+                })
+                .collect(),
+            leftover_variance: LeftoverRecord::of(&c.first().leftover),
+            further_splits: c.repeats[1..].iter().map(further).collect(),
+            split_sd: c.typical_split_sd(),
+        }
+    }
+}
+
+/// What a saved run keeps of one split for every unit.
+pub struct KeptSplit {
+    /// The fold of each unit.
+    pub fold_of: Vec<u8>,
+    /// The model of each fold; empty in runs of earlier versions.
+    pub models: Vec<FoldModel>,
+    /// What the split made of each unit; empty where there is one split.
+    pub values: Vec<SplitValues>,
+}
+
+impl CrossFitRecord {
+    /// What it records, with what is kept of each split and the residuals of each unit.
+    pub fn cross_fit(
+        &self,
+        splits: Vec<KeptSplit>,
+        residuals: Vec<Residual>,
+        scaling: &Scaling,
+    ) -> Result<CrossFit, String> {
+        let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
+        let recorded = self.splits();
+        if recorded.len() != splits.len() {
+            return Err("its splits do not fit together".into());
+        }
+        let repeat = |((folds, leftover), kept): ((&[FoldRecord], &LeftoverRecord), KeptSplit)| {
+            let KeptSplit { fold_of, models, values } = kept;
+            if fold_of.iter().any(|&f| f as usize >= folds.len()) {
+                return Err("a unit is in a fold that does not exist".to_string());
+            }
+            let folds = folds.iter().map(|f| f.fold(scaling)).collect();
+            Ok(Repeat { fold_of, folds, models, leftover: leftover.leftover(), values })
+        };
+        Ok(CrossFit {
+            repeats: recorded.into_iter().zip(splits).map(repeat).collect::<Result<_, String>>()?,
+            residuals,
+            family: family(&self.latency)?,
+            families,
+            path: self
+                .path
+                .iter()
+                .map(|p| PathPoint {
+                    is_time: p.estimand == "time_effect",
+                    choice: Choice { group_size: p.group_size, weight: p.weight },
+                    loss: p.loss,
+                    se: p.se,
+                })
+                .collect(),
+        })
+    }
+
+    /// The folds and the leftover variance of each split.
+    fn splits(&self) -> Vec<(&[FoldRecord], &LeftoverRecord)> {
+        let first = (self.folds.as_slice(), &self.leftover_variance);
+        let further = self.further_splits.iter().map(|r| (r.folds.as_slice(), &r.leftover_variance));
+        std::iter::once(first).chain(further).collect()
+    }
+
+    /// The number of folds of each split.
+    pub fn n_folds(&self) -> Vec<usize> {
+        self.splits().iter().map(|(folds, _)| folds.len()).collect()
+    }
+}
+
+/// A column of a fold's model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ColumnRecord {
+    Intercept,
+    Linear(usize),
+    Term(TermRecord),
+}
+
+/// A curve or a product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TermRecord {
+    /// `square`, `step`, `hinge` or `product`.
+    shape: String,
+    covariates: [usize; 2],
+    /// The cut of a step, the knot of a hinge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at: Option<f64>,
+    /// Clips of the covariates; `null` where there is none.
+    clips: [[Option<f64>; 2]; 2],
+    gain: f64,
+    base: f64,
+    line: Vec<(usize, f64)>,
+}
+
+impl From<&Term> for TermRecord {
+    fn from(t: &Term) -> TermRecord {
+        let (shape, covariates, at) = match t.shape {
+            Shape::Square { covariate } => ("square", [covariate; 2], None),
+            Shape::Step { covariate, cut } => ("step", [covariate; 2], Some(cut)),
+            Shape::Hinge { covariate, knot } => ("hinge", [covariate; 2], Some(knot)),
+            Shape::Product { first, second } => ("product", [first, second], None),
+        };
+        let finite = |x: f64| Some(x).filter(|x| x.is_finite());
+        TermRecord {
+            shape: shape.into(),
+            covariates,
+            at,
+            clips: t.clips.map(|(low, high)| [finite(low), finite(high)]),
+            gain: t.gain,
+            base: t.base,
+            line: t.line.clone(),
+        }
+    }
+}
+
+impl TermRecord {
+    fn term(&self) -> Result<Term, String> {
+        let [first, second] = self.covariates;
+        let shape = match (self.shape.as_str(), self.at) {
+            ("square", None) => Shape::Square { covariate: first },
+            ("step", Some(cut)) => Shape::Step { covariate: first, cut },
+            ("hinge", Some(knot)) => Shape::Hinge { covariate: first, knot },
+            ("product", None) => Shape::Product { first, second },
+            (other, _) => return Err(format!("unknown term `{other}`")),
+        };
+        let clips = self.clips.map(|[l, h]| (l.unwrap_or(f64::NEG_INFINITY), h.unwrap_or(f64::INFINITY)));
+        Ok(Term { shape, clips, gain: self.gain, base: self.base, line: self.line.clone() })
+    }
+}
+
+/// The model of one fold, but for the covariance of its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PredictorRecord {
+    latency: String,
+    columns: Vec<ColumnRecord>,
+    n_columns: [usize; 2],
+    theta: [Vec<f64>; 2],
+    u_zero: f64,
+}
+
+impl From<&Predictor> for PredictorRecord {
+    fn from(p: &Predictor) -> PredictorRecord {
+        let column = |c: &Column| match c {
+            Column::Intercept => ColumnRecord::Intercept,
+            Column::Linear(j) => ColumnRecord::Linear(*j),
+            Column::Term(t) => ColumnRecord::Term(t.into()),
+        };
+        PredictorRecord {
+            latency: p.family.name().into(),
+            columns: p.columns.iter().map(column).collect(),
+            n_columns: p.n_columns,
+            theta: p.theta.clone(),
+            u_zero: p.u_zero,
+        }
+    }
+}
+
+impl PredictorRecord {
+    /// The model that it records, of a cohort with these covariates and this horizon.
+    pub fn predictor(&self, n_covariates: usize, horizon: f64) -> Result<Predictor, String> {
+        let column = |c: &ColumnRecord| match c {
+            ColumnRecord::Intercept => Ok(Column::Intercept),
+            ColumnRecord::Linear(j) => Ok(Column::Linear(*j)),
+            ColumnRecord::Term(t) => t.term().map(Column::Term),
+        };
+        let predictor = Predictor {
+            family: family(&self.latency)?,
+            n_covariates,
+            horizon,
+            columns: self.columns.iter().map(column).collect::<Result<_, String>>()?,
+            n_columns: self.n_columns,
+            theta: self.theta.clone(),
+            u_zero: self.u_zero,
+        };
+        if predictor.is_sound() { Ok(predictor) } else { Err("a model of a fold does not fit together".into()) }
+    }
+}
