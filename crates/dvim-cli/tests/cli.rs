@@ -601,7 +601,7 @@ fn adjusted_runs_are_predicted_from() {
         |t: &str| -> Vec<f64> { column(t, "cure_effect").iter().map(|v| v.parse().expect("a number")).collect() };
     let (new, old) = (numbers(&new), numbers(&effects));
     let apart = new.iter().zip(&old).map(|(a, b)| (a - b).abs()).sum::<f64>() / 300.0;
-    assert!(apart > 1e-6 && apart < 0.05, "near, not the same: {apart}");
+    assert!(apart > 1e-6 && apart < 0.15, "near, not the same: {apart}");
     desk.run(&["rerun", "run", "cohort.csv"], 0);
     desk.run(&["audit", "run"], 0);
     // Constraints.

@@ -341,10 +341,10 @@ impl Predicted {
 /// The rows that are patients of the cohort: the same id, which is no row number, and the same covariates.
 fn known(cohort: &Cohort, ids: &Ids, covariates: &[f64]) -> Vec<Option<u32>> {
     let p = cohort.n_covariates();
-    let named = |ids: &Ids| !matches!(ids, Ids::Rows(_));
-    let both = named(ids) && named(cohort.ids());
+    // A table without a column of ids names nobody.
+    let named = !matches!(ids, Ids::Rows(_));
     let of = |(i, x): (usize, &[f64])| {
-        let unit = cohort.position(&ids.text(i)).filter(|_| both)?;
+        let unit = cohort.position(&ids.text(i)).filter(|_| named)?;
         (cohort.covariates(unit) == x).then_some(unit as u32)
     };
     covariates.chunks_exact(p).enumerate().map(of).collect()
