@@ -168,18 +168,20 @@ pub(super) fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: 
 /// The groups of one unit: for cure and time, each in control and treated.
 pub(super) type Four = [[Offset; 2]; 2];
 
+/// Variances of both arms and their covariance that a model gives a unit, for cure and time.
+pub(super) type OfModel = [([f64; 2], f64); 2];
+
 /// Both arms of a unit, of the groups alone.
 pub(super) fn arms(four: &Four) -> [ArmEstimate; 2] {
     [0, 1].map(|z| ArmEstimate { cure: four[CURE][z].group, time: four[TIME][z].group })
 }
 
-/// What a model and the groups make of a unit, without what the correction leaves in. `of_model` holds the model's variances and
-/// covariance, for cure and time.
+/// What a model and the groups make of a unit, without what the correction leaves in.
 pub(super) fn correct(
     p: &[Prediction; 2],
     four: &Four,
     choices: &[Choice; 2],
-    of_model: [([f64; 2], f64); 2],
+    of_model: OfModel,
     horizon: f64,
 ) -> Corrected {
     let [cure, time] = choices;

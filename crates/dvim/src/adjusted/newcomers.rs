@@ -8,7 +8,9 @@
 //!
 //! *A patient of the cohort* is estimated as in the run: by the models that left it out, without it in its groups.
 
-use super::groups::{Expected, Four, GroupSearch, Place, add_leftover, all_four, arms, correct, offset, pooled};
+use super::groups::{
+    Expected, Four, GroupSearch, OfModel, Place, add_leftover, all_four, arms, correct, offset, pooled,
+};
 use super::{AdjustedOptions, CURE, Choice, CrossFit, Fold, FoldModel, Repeat, TIME};
 use crate::cohort::Cohort;
 use crate::constraint::{Queries, Rules, Unserved};
@@ -105,7 +107,7 @@ impl<'a> Newcomers<'a> {
     }
 
     /// What all models together say of each row of standardised covariates, with their variances and covariance for cure and time.
-    fn of_models(&self, scaled: &[f64]) -> Vec<([Prediction; 2], [([f64; 2], f64); 2])> {
+    fn of_models(&self, scaled: &[f64]) -> Vec<([Prediction; 2], OfModel)> {
         let nothing =
             Prediction { cure_logit: 0.0, cure_probability: 0.0, mean_event_time: 0.0, location: 0.0, log_sigma: 0.0 };
         let rows = scaled.len() / self.place.p();
@@ -192,7 +194,7 @@ impl<'a> Newcomers<'a> {
         leftover: &[[f64; 2]; 2],
         four: &Four,
         p: &[Prediction; 2],
-        of_model: [([f64; 2], f64); 2],
+        of_model: OfModel,
     ) -> Effect {
         let mut corrected = correct(p, four, &fold.choices, of_model, self.place.cohort.horizon());
         add_leftover(&mut corrected, &fold.choices, leftover);
