@@ -614,7 +614,10 @@ fn estimate_once(setting: &Setting, terms: &Terms, family: Family, progress: Pro
                 let (i, z) = (i as usize, cohort.arm(i as usize).index());
                 let p = &predictions.of_unit[i][z];
                 let cured = corrected_cure(p, four[CURE][z].offset, choices[fold][CURE].weight);
-                setting.censoring[z].residual(&models[fold].predictor, p, cured, cohort.time(i), cohort.event(i))
+                // The residual is that of the corrected curve, so its latency has the corrected mean.
+                let mean = corrected_time(p, four[TIME][z].offset, choices[fold][TIME].weight, cohort.horizon());
+                let p = models[fold].predictor.with_mean(p, mean);
+                setting.censoring[z].residual(&models[fold].predictor, &p, cured, cohort.time(i), cohort.event(i))
             })
             .collect();
         for (q, (&i, four)) in units.iter().zip(found).enumerate() {

@@ -47,7 +47,12 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
         let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
         for i in 0..800 {
             let prediction = &model.predict(cohort.covariates(i))[usize::from(treated[i])];
-            for s in [prediction.cure_probability, 0.3] {
+            // As predicted; with another probability of cure; with another mean event time.
+            let moved =
+                [0.8, 1.25].map(|by| model.with_mean(prediction, (by * prediction.mean_event_time).min(0.9 * HORIZON)));
+            for (prediction, s) in
+                [(prediction, prediction.cure_probability), (prediction, 0.3), (&moved[0], 0.3), (&moved[1], 0.6)]
+            {
                 let found = censoring.residual(&model, prediction, s, time[i], event[i]);
                 let cure = f64::from(u8::from(!event[i])) - s;
                 assert!((found.cure - cure).abs() < 1e-9, "{family} {i}: {found:?} {cure}");
@@ -58,6 +63,40 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
                 assert!(off < 0.02 * (m + time.abs()), "{family} {i}: {found:?} {time}, mean {m}");
             }
         }
+    }
+}
+
+/// A prediction that is moved to another mean has it: the integral of its own latency says so.
+#[test]
+fn a_prediction_is_moved_to_a_mean() {
+    let world = simulate(Scenario::BothOverlap, 400, false, 4);
+    let cohort = &world.cohort;
+    let p = cohort.n_covariates();
+    let time: Vec<f64> = (0..400).map(|i| cohort.time(i)).collect();
+    let event: Vec<bool> = (0..400).map(|i| cohort.event(i)).collect();
+    let treated: Vec<bool> = (0..400).map(|i| cohort.arm(i) == Arm::Treated).collect();
+    let covariates = cohort.all_covariates();
+    let data = TwoArms { time: &time, event: &event, treated: &treated, covariates, n_covariates: p, horizon: HORIZON };
+    for family in Family::ALL {
+        let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
+        let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
+        let prediction = model.predict(cohort.covariates(0))[1];
+        for mean in [5.0, 0.5 * prediction.mean_event_time, prediction.mean_event_time, 300.0, 700.0] {
+            let moved = model.with_mean(&prediction, mean);
+            // The square of an even grid, dense near zero.
+            let at = |k: usize| HORIZON * (k as f64 / 20_000.0).powi(2);
+            let beyond = |k: usize| 1.0 - model.event_share(&moved, at(k));
+            let area: f64 = (0..20_000).map(|k| 0.5 * (beyond(k) + beyond(k + 1)) * (at(k + 1) - at(k))).sum();
+            assert!((area / moved.mean_event_time - 1.0).abs() < 1e-6, "{family}: {area}, {moved:?}");
+            // Truncated means have a limit below the horizon.
+            assert!(
+                mean > 300.0 || (moved.mean_event_time / mean - 1.0).abs() < 1e-9,
+                "{family}: asked {mean}, {moved:?}"
+            );
+            assert!(moved.mean_event_time <= mean * (1.0 + 1e-9), "{family}: asked {mean}, {moved:?}");
+            assert_eq!((moved.cure_probability, moved.log_sigma), (prediction.cure_probability, prediction.log_sigma));
+        }
+        assert_eq!(model.with_mean(&prediction, prediction.mean_event_time), prediction);
     }
 }
 
