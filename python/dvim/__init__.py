@@ -15,10 +15,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _dvim
-from ._analysis import Analysis, Audit, MatchGroup, fit, open
+from ._analysis import Analysis, Audit, MatchGroup
 from ._errors import Error, Exists, ModelError, NoSuchUnit, OpenError, Problem, Refused, Warning
+from ._fit import fit
 from ._frames import Columns
 from ._record import Record
+from ._several import Arms, Pooled, open
 from ._tools import Check, Comparison, Curve, MixtureCure, check, compare, kaplan_meier, scenarios, simulate
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ __version__: str = _dvim.VERSION
 
 __all__ = [
     "Analysis",
+    "Arms",
     "Audit",
     "Check",
     "Columns",
@@ -41,6 +44,7 @@ __all__ = [
     "ModelError",
     "NoSuchUnit",
     "OpenError",
+    "Pooled",
     "Problem",
     "Record",
     "Refused",

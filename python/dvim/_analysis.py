@@ -1,4 +1,4 @@
-"""From a frame to both effects of each patient."""
+"""What a fit found: effects, averages, groups, predictions, figures."""
 
 from __future__ import annotations
 
@@ -13,262 +13,26 @@ import numpy as np
 
 from . import _dvim, _frames
 from ._errors import NoSuchUnit, Refused, Warning, warn
-from ._frames import Frame
-from ._options import bins, label, listed, options_json, roles_json
+from ._frames import Rows, plain
+from ._options import bins, label
 from ._progress import Progress, Watching
 from ._record import Record, record
 
 if TYPE_CHECKING:
     from ._plot import Plots
 
-Where = Mapping[str, Any]
-
-
-def _survival_outcome(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Times and events of a scikit-survival outcome: a structured array of one boolean field and one of numbers."""
-    names = getattr(getattr(y, "dtype", None), "names", None)
-    if names is None or len(names) != 2:
-        raise Refused(
-            "error: y is not a structured array of two fields\n  rule:   y holds an event (boolean) and a time, as in "
-            'scikit-survival\n  remedy: use sksurv.util.Surv.from_arrays(event, time), or time="..." and event="..."'
-        )
-    is_event = [y.dtype[n].kind == "b" for n in names]
-    if sum(is_event) != 1:
-        raise Refused(
-            f"error: the fields of y are {y.dtype}\n  rule:   one field is boolean, the event, and one a number, the time"
-            "\n  remedy: use sksurv.util.Surv.from_arrays(event, time)"
-        )
-    event, time = (names[is_event.index(True)], names[is_event.index(False)])
-    return np.asarray(y[time]), np.asarray(y[event])
-
-
-def _prepare(data: Any, *, time: Any, event: Any, treatment: Any, y: Any, start: str | None, end: str | None,
-             id: str | None, covariates: Iterable[str] | None, drop: Any, names: Sequence[str] | None,
-             categorical: Any, threads: int | None) -> tuple[Frame, dict[str, str]]:
-    """The table with every column that was handed over beside it, and the names of the parts."""
-    if y is not None:
-        if time is not None or event is not None:
-            raise Refused("error: y= was given with time= or event=\n  rule:   y holds both\n  remedy: give one of them")
-        time, event = _survival_outcome(y)
-    parts = {"time": time, "event": event, "treatment": treatment}
-    for part, value in parts.items():
-        if value is None and not (part == "time" and start is not None):
-            raise Refused(
-                f"error: no {part} was given\n  rule:   time, event and treatment are columns of the table, or arrays\n"
-                f'  remedy: add {part}="name of the column"'
-            )
-    if time is not None and start is not None:
-        raise Refused("error: both time= and start= were given\n  rule:   the time is one column, or two dates\n  remedy: drop one")
-    named = {part: value for part, value in parts.items() if isinstance(value, str)}
-    beside = {part: value for part, value in parts.items() if value is not None and not isinstance(value, str)}
-
-    def choose(found: Sequence[str]) -> str | None:
-        roles = roles_json({p: named.get(p, p) for p in parts}, horizon=1.0, start=start, end=end, id=None,
-                           covariates=covariates, treated=None, control=None, numeric=(), categorical=(), drop=drop,
-                           where=None, missing="refuse", zero_time="refuse")
-        return _dvim.id_column(list(found), roles)
-
-    frame = _frames.read(data, id=id, choose_id=choose, names=names, text=listed(categorical), threads=threads)
-    if beside and isinstance(data, (str, os.PathLike)):
-        raise Refused(
-            f"error: {', '.join(beside)} came as arrays, the table as a file\n  rule:   a file holds all of its columns\n"
-            "  remedy: name columns of the file, or pass a data frame"
-        )
-    columns = dict(named)
-    for part, value in beside.items():
-        columns[part] = _frames._free(part, frame.table.names)
-        _frames._add(frame.table, columns[part], value, False)
-    return frame, columns
-
-
-def fit(
-    data: Any,
-    *,
-    time: Any = None,
-    event: Any = None,
-    treatment: Any = None,
-    horizon: float,
-    y: Any = None,
-    start: str | None = None,
-    end: str | None = None,
-    id: str | None = None,
-    covariates: Iterable[str] | None = None,
-    treated: Any = None,
-    control: Any = None,
-    weights: str | None = None,
-    cluster: str | None = None,
-    entry: str | None = None,
-    cause: Any = None,
-    numeric: str | Iterable[str] = (),
-    categorical: str | Iterable[str] = (),
-    drop: str | Iterable[str] = (),
-    where: Where | None = None,
-    missing: str = "refuse",
-    zero_time: str = "refuse",
-    estimator: str = "paper",
-    group_size: int | str | None = None,
-    splits: int = 1,
-    folds: int = 10,
-    latency: str = "auto",
-    train_fraction: float = 0.35,
-    metric: str = "separate",
-    scale: str = "standard",
-    seed: int = 1,
-    exact: str | Iterable[str] = (),
-    caliper: Mapping[str, float | str] | None = None,
-    exclude_self: bool = False,
-    confidence: float = 0.95,
-    by: str | Iterable[str] | Mapping[str, int] | None = None,
-    audit: bool = True,
-    names: Sequence[str] | None = None,
-    threads: int | None = None,
-    progress: bool | Progress | None = None,
-) -> Analysis:
-    """Estimates both effects for each patient of a table.
-
-    The *cure effect* is how much treatment changes the probability of being event-free at the horizon; the *time effect*
-    is how much it changes the mean event time of those who have the event before it.
-
-    Parameters
-    ----------
-    data
-        One row for each patient: a pandas, polars or pyarrow frame, anything with ``__arrow_c_stream__`` or
-        ``__dataframe__``, a dict of columns, a NumPy array (with ``names``), or the path of a CSV file.
-        Doubles are read where they are. The index of a pandas frame, unless it is the plain 0, 1, 2, …, names the patients.
-    time, event, treatment
-        Names of columns, or arrays. The event is 1 or true if it was seen, 0 or false if the patient was censored.
-    horizon
-        H, in the unit of the times. It defines what is estimated, so it has no default.
-    y
-        A scikit-survival outcome, instead of ``time`` and ``event``.
-    start, end
-        Columns of dates, instead of ``time``: times are then in days.
-    id
-        The column of ids. By default the column ``id`` if there is one, else the index, else row numbers from 1.
-    covariates
-        By default all other columns.
-    treated, control
-        Which values of the treatment mean treated and control; with both, rows of any other arm are left out and counted.
-    weights, cluster, entry
-        Columns: case weights; clusters, by which standard errors are then; the time from which a patient is watched.
-    cause
-        The event column holds causes (0 is censored): which one is of interest.
-    numeric, categorical, drop
-        Columns that are numbers, or categories, whatever they look like; columns to ignore.
-    where
-        Keep only rows in which each of these columns has this value: ``{"etype": 1}``.
-    missing
-        ``"refuse"``, ``"drop"``, or ``"indicator"`` (fill in and match on having done so).
-    zero_time
-        Times of zero: ``"refuse"``, ``"drop"`` or ``"shift"`` (half of the smallest positive time).
-    estimator
-        ``"paper"``: Algorithm 1. ``"adjusted"``: groups corrected by a cross-fitted model; every patient is estimated.
-    group_size
-        K: patients of each arm in each match group. 50, or chosen from the data by the adjusted estimator.
-    splits, folds, latency
-        Of the adjusted estimator: repeats, each with folds of its own, over which estimates are averaged; folds; ``"auto"``, ``"log-normal"``, ``"weibull"`` or ``"log-logistic"``.
-    train_fraction, metric, scale, seed
-        Share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``; who trains.
-    exact, caliper, exclude_self
-        Covariates that groups must agree on; largest differences, ``{"age": 5, "bmi": "0.2sd"}``; keep a patient out of the
-        patient's own group.
-    confidence
-        Level of every interval.
-    by
-        Average effects by subgroup too: ``"sex"``, ``["sex", "age:4"]`` or ``{"age": 4}`` (bins of equal size).
-    audit
-        False gives the effects alone, sooner: no standard errors of averages, balance, heterogeneity or sensitivity.
-        :meth:`Analysis.audit` makes them later.
-    names
-        Names of the columns of an array.
-    threads
-        Threads to use, all cores by default. The result is the same with any number.
-    progress
-        False shows nothing; a function is called with the stage, the steps done and their number.
-
-    Returns
-    -------
-    Analysis
-
-    Raises
-    ------
-    dvim.Refused
-        If the input breaks a rule; the message names the column, the rows, the rule and the remedy.
-
-    Examples
-    --------
-    >>> import dvim
-    >>> df = dvim.simulate("both-overlap", n=2000, seed=1)
-    >>> a = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, seed=1)
-    >>> len(a.effects)
-    1300
-    >>> a.average_effects().query("population == 'all' and estimand == 'cure_effect'").estimate.item() > 0
-    True
-    """
-    frame, columns = _prepare(data, time=time, event=event, treatment=treatment, y=y, start=start, end=end, id=id,
-                              covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
-    roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
-                       covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
-                       weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator=estimator, group_size=group_size, splits=splits, folds=folds, latency=latency,
-                           train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
-                           caliper=caliper, exclude_self=exclude_self, confidence=confidence)
-    with Watching(progress) as shown:
-        run = _dvim.fit(frame.table, frame.source, roles, options, bins(by), audit, group_size == "auto", threads, shown)
-    analysis = Analysis(run, frame.kind, _Rows(frame))
-    warn(analysis.summary["warnings"])
-    return analysis
-
-
-class _Rows:
-    """Where the rows of a pandas frame went, so that results carry its index."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.index = frame.index
-        self._ids = frame.id_values
-
-    def of(self, ids: Sequence[str]) -> Any:
-        if self.index is None:
-            return None
-        if self._ids is None:
-            positions = np.array(ids, dtype=np.int64) - 1
-        else:
-            place = {_frames._text(v).strip(): i for i, v in enumerate(np.asarray(self._ids.astype(object)).tolist())}
-            positions = np.array([place[i] for i in ids], dtype=np.int64)
-        return self.index.take(positions)
-
-
-def _plain(texts: Sequence[str | None]) -> tuple[str, Any, None]:
-    """Texts as whole numbers, where all of them are."""
-    try:
-        numbers = np.array(texts, dtype=np.int64)
-    except (TypeError, ValueError, OverflowError):
-        return ("text", texts, None)
-    return ("i8", numbers, None) if [str(n) for n in numbers.tolist()] == list(texts) else ("text", texts, None)
-
 
 class Analysis:
     """What a fit found. Made by :func:`dvim.fit` and :func:`dvim.open`; its display says what was estimated, from how
     many, both average effects with their intervals, and what to worry about."""
 
-    def __init__(self, run: Any, kind: str, rows: _Rows | None = None) -> None:
+    def __init__(self, run: Any, kind: str, rows: Rows | None = None) -> None:
         self._run = run
         self._kind = kind
         self._rows = rows
 
     def _frame(self, raw: list[tuple[str, str, Any, Any]], index: bool = False) -> Any:
-        columns = _frames.columns_of(raw)
-        found = None
-        if "id" in columns:
-            ids = columns["id"][1]
-            if index and self._rows is not None and self._kind == "pandas":
-                found = self._rows.of(ids)
-            if columns["id"][0] == "text":
-                columns["id"] = _plain(ids)
-        if "treatment" in columns and columns["treatment"][0] == "text":
-            columns["treatment"] = _plain(columns["treatment"][1])
-        return _frames.build(self._kind, columns, found)
+        return _frames.with_ids(self._kind, raw, self._rows if index else None)
 
     @cached_property
     def summary(self) -> Record:
@@ -422,7 +186,7 @@ class Analysis:
                        "found": found, "rule": "nobody is given an estimate that the cohort cannot support",
                        "remedy": "see the column flags"}])
         columns = _frames.columns_of(effects)
-        columns["id"] = _plain(columns["id"][1])
+        columns["id"] = plain(columns["id"][1])
         columns.pop("treatment", None)
         out = _frames.build(frame.kind, columns, frame.index if frame.kind == "pandas" else None)
         return (out, _frames.frame(frame.kind, members)) if groups else out
@@ -562,17 +326,11 @@ class MatchGroup:
         return self._words.rstrip()
 
 
-def open(path: str | os.PathLike[str], *, frame: str | None = None, threads: int | None = None,  # noqa: A001
-         progress: bool | Progress | None = None) -> Analysis:
-    """Opens a run that :meth:`Analysis.save` or ``dvim fit`` wrote. Effects are the same to the last bit.
-
-    ``frame`` is the kind of frames to answer with: ``"pandas"``, ``"polars"`` or ``"pyarrow"``.
-    """
-    with Watching(progress) as shown:
-        run = _dvim.open_run(os.fspath(path), threads, shown)
+def changed_files(place: str, run: Any) -> None:
+    """Warns of files of a run that were changed since it was written."""
     if changed := run.changed():
         warn([{"code": "changed_files", "severity": "warning", "column": None, "count": len(changed), "rows": [],
-               "found": f"in `{os.fspath(path)}` {', '.join(changed)}",
+               "found": f"in `{place}` {', '.join(changed)}",
                "rule": "the files of a run are written once, with their hashes in summary.json",
-               "remedy": "what is shown here comes from run.dvim, which is intact; save the run elsewhere to have whole files"}])
-    return Analysis(run, frame if frame is not None else _frames.default_kind())
+               "remedy": "what is shown here comes from run.dvim, which is intact; save the run elsewhere to have whole files"}],
+             stacklevel=4)

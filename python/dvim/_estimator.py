@@ -13,8 +13,9 @@ try:
 except ImportError:
     raise ImportError("dvim.DoubleMatching needs scikit-learn: pip install 'dvim[sklearn]'") from None
 
-from ._analysis import Analysis, fit
+from ._analysis import Analysis
 from ._errors import Refused
+from ._fit import fit
 
 
 class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
@@ -100,6 +101,11 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
             raise Refused(
                 "error: no horizon was given\n  rule:   the horizon defines what is estimated, so it has no default\n"
                 "  remedy: use DoubleMatching(horizon=...)"
+            )
+        if self.treated == "all":
+            raise Refused(
+                'error: treated="all" in an estimator\n  rule:   an estimator predicts the effects of one arm\n'
+                "  remedy: name the arm, or use dvim.fit, which gives an analysis for each"
             )
         if hasattr(X, "toarray"):
             raise Refused("error: X is sparse\n  rule:   covariates are dense\n  remedy: pass X.toarray()")

@@ -406,6 +406,43 @@ def frame(kind: str, raw: list[tuple[str, str, Any, Any]], index: Any = None) ->
     return build(kind, columns_of(raw), index)
 
 
+class Rows:
+    """Where the rows of a pandas frame went, so that results carry its index."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.index = frame.index
+        self._ids = frame.id_values
+
+    def of(self, ids: Sequence[str]) -> Any:
+        if self.index is None:
+            return None
+        if self._ids is None:
+            positions = np.array(ids, dtype=np.int64) - 1
+        else:
+            place = {_text(v).strip(): i for i, v in enumerate(np.asarray(self._ids.astype(object)).tolist())}
+            positions = np.array([place[i] for i in ids], dtype=np.int64)
+        return self.index.take(positions)
+
+
+def plain(texts: Sequence[str | None]) -> tuple[str, Any, None]:
+    """Texts as whole numbers, where all of them are."""
+    try:
+        numbers = np.array(texts, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return ("text", texts, None)
+    return ("i8", numbers, None) if [str(n) for n in numbers.tolist()] == list(texts) else ("text", texts, None)
+
+
+def with_ids(kind: str, raw: list[tuple[str, str, Any, Any]], rows: Rows | None = None) -> Any:
+    """A frame of patients: ids and arms are whole numbers where all of them are; with the index of ``rows`` in pandas."""
+    columns = columns_of(raw)
+    index = rows.of(columns["id"][1]) if rows is not None and kind == "pandas" and "id" in columns else None
+    for name in ("id", "treatment"):
+        if name in columns and columns[name][0] == "text":
+            columns[name] = plain(columns[name][1])
+    return build(kind, columns, index)
+
+
 def of_records(kind: str, records: Sequence[Mapping[str, Any]], names: Sequence[str] | None = None) -> Any:
     """A frame of records, one row each; None is undefined."""
     names = list(names if names is not None else records[0] if records else [])

@@ -71,10 +71,9 @@ def whole(name: str, value: Any) -> int:
     return int(value.__index__())
 
 
-def roles_json(columns: Mapping[str, str], *, horizon: float, start: str | None, end: str | None, id: str | None,
-               covariates: Iterable[str] | None, treated: Any, control: Any, numeric: Any, categorical: Any, drop: Any,
-               where: Mapping[str, Any] | None, missing: str, zero_time: str, weights: str | None = None,
-               cluster: str | None = None, entry: str | None = None, cause: Any = None) -> str:
+def roles_json(columns: Mapping[str, str], given: Mapping[str, Any]) -> str:
+    """Which column plays which part, of the arguments of a call."""
+    start, end = given["start"], given["end"]
     if (start is None) != (end is None):
         raise Refused(
             "error: only one of start= and end= was given\n  rule:   follow-up has two dates\n  remedy: name both columns"
@@ -83,29 +82,20 @@ def roles_json(columns: Mapping[str, str], *, horizon: float, start: str | None,
         "time": columns.get("time") or "",
         "event": columns["event"],
         "treatment": columns["treatment"],
-        "horizon": number("horizon", horizon),
+        "horizon": number("horizon", given["horizon"]),
         "dates": [start, end] if start is not None else None,
-        "id": id,
-        "covariates": None if covariates is None else listed(covariates),
-        "treated": label(treated),
-        "control": label(control),
-        "numeric": listed(numeric),
-        "categorical": listed(categorical),
-        "drop": listed(drop),
-        "filters": filters(where),
-        "missing": missing,
-        "zero_time": zero_time,
-        "weights": weights,
-        "cluster": cluster,
-        "entry": entry,
-        "cause": label(cause),
+        "covariates": None if given["covariates"] is None else listed(given["covariates"]),
+        "filters": filters(given["where"]),
+        **{name: given[name] for name in ("id", "missing", "zero_time", "weights", "cluster", "entry")},
+        **{name: label(given[name]) for name in ("treated", "control", "cause")},
+        **{name: listed(given[name]) for name in ("numeric", "categorical", "drop")},
     }
     return json.dumps(asked)
 
 
-def options_json(*, estimator: str, group_size: int | str | None, splits: int, folds: int, latency: str, train_fraction: float,
-                 metric: str, scale: str, seed: int, exact: Any, caliper: Mapping[str, float | str] | None,
-                 exclude_self: bool, confidence: float) -> str:
+def options_json(given: Mapping[str, Any]) -> str:
+    """How to analyse, of the arguments of a call."""
+    estimator, group_size = given["estimator"], given["group_size"]
     if estimator not in ("paper", "adjusted"):
         raise Refused(
             f"error: the estimator is {estimator!r}\n  rule:   there are two: paper and adjusted\n"
@@ -117,17 +107,16 @@ def options_json(*, estimator: str, group_size: int | str | None, splits: int, f
     if size is not None:
         options["group_size"] = size
     if adjusted:
-        family = None if latency == "auto" else latency
-        options["adjusted"] = {"splits": whole("splits", splits), "folds": whole("folds", folds), "latency": family,
-                               "group_size": size}
+        family = None if given["latency"] == "auto" else given["latency"]
+        counts = {name: whole(name, given[name]) for name in ("splits", "folds")}
+        options["adjusted"] = {**counts, "latency": family, "group_size": size}
     options.update(
-        train_fraction=number("train_fraction", train_fraction),
-        metric=metric,
-        scale=scale,
-        seed=whole("seed", seed),
-        exact=listed(exact),
-        calipers=calipers(caliper),
-        exclude_self=bool(exclude_self),
-        confidence=number("confidence", confidence),
+        {name: number(name, given[name]) for name in ("train_fraction", "confidence")},
+        metric=given["metric"],
+        scale=given["scale"],
+        seed=whole("seed", given["seed"]),
+        exact=listed(given["exact"]),
+        calipers=calipers(given["caliper"]),
+        exclude_self=bool(given["exclude_self"]),
     )
     return json.dumps(options)

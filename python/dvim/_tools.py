@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _dvim, _frames
-from ._analysis import Where, _plain, _prepare, _survival_outcome
 from ._errors import Exists, Problem, Refused, warn
-from ._options import options_json, roles_json
-from ._progress import Progress, Watching
+from ._fit import SIGNATURE, bound, prepare, signature_without, survival_outcome
+from ._progress import Watching
 from ._record import Record
 
 
@@ -102,17 +101,7 @@ class Check:
         return f"{self._words.rstrip()}\n{problems}".rstrip()
 
 
-def check(
-    data: Any, *, time: Any = None, event: Any = None, treatment: Any = None, horizon: float, y: Any = None,
-    start: str | None = None, end: str | None = None, id: str | None = None, covariates: Iterable[str] | None = None,
-    treated: Any = None, control: Any = None, weights: str | None = None, cluster: str | None = None,
-    entry: str | None = None, cause: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
-    drop: str | Iterable[str] = (), where: Where | None = None, missing: str = "refuse", zero_time: str = "refuse",
-    estimator: str = "paper", group_size: int | str | None = None, splits: int = 1, folds: int = 10, latency: str = "auto",
-    train_fraction: float = 0.35, metric: str = "separate", scale: str = "standard", seed: int = 1,
-    exact: str | Iterable[str] = (), caliper: Mapping[str, float | str] | None = None, exclude_self: bool = False,
-    confidence: float = 0.95, names: Sequence[str] | None = None, threads: int | None = None,
-) -> Check:
+def check(data: Any, **arguments: Any) -> Check:
     """How a table is understood and everything that is wrong with it; fits nothing. Takes the arguments of :func:`fit`.
 
     >>> df = simulate("both-overlap", n=500)
@@ -120,17 +109,18 @@ def check(
     >>> found.refused, found.arms.treated.n_units + found.arms.control.n_units
     (False, 500)
     """
-    frame, columns = _prepare(data, time=time, event=event, treatment=treatment, y=y, start=start, end=end, id=id,
-                              covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
-    roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
-                       covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
-                       weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator=estimator, group_size=group_size, splits=splits, folds=folds, latency=latency,
-                           train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
-                           caliper=caliper, exclude_self=exclude_self, confidence=confidence)
+    given = bound("check", SIGNATURE, data, arguments)
+    if given["imputation"] is not None:
+        raise Refused(
+            "error: imputation= was given\n  rule:   one data set is looked at, as one is analysed\n"
+            f"  remedy: choose one with where={{{given['imputation']!r}: 1}}, drop={given['imputation']!r}"
+        )
+    frame, roles, options = prepare(given)
     found, words = _dvim.check(frame.table, frame.source, roles, options)
     return Check(json.loads(found), words, frame.kind)
+
+
+check.__signature__ = SIGNATURE  # type: ignore[attr-defined]
 
 
 class Comparison:
@@ -142,9 +132,7 @@ class Comparison:
     @property
     def effects(self) -> Any:
         """One row for each patient and method."""
-        columns = _frames.columns_of(self._found.effects())
-        columns["id"] = _plain(columns["id"][1])
-        return _frames.build(self._kind, columns)
+        return _frames.with_ids(self._kind, self._found.effects())
 
     @property
     def summary(self) -> Any:
@@ -170,42 +158,30 @@ class Comparison:
         return f'<div style="background:#fff;color:#1b2230;padding:.8em 1em"><pre>{escape(repr(self))}</pre>{figures}</div>'
 
 
-def compare(
-    data: Any, *, time: Any = None, event: Any = None, treatment: Any = None, horizon: float, y: Any = None,
-    start: str | None = None, end: str | None = None, id: str | None = None, covariates: Iterable[str] | None = None,
-    treated: Any = None, control: Any = None, weights: str | None = None, cluster: str | None = None,
-    entry: str | None = None, cause: Any = None, numeric: str | Iterable[str] = (), categorical: str | Iterable[str] = (),
-    drop: str | Iterable[str] = (), where: Where | None = None, missing: str = "refuse", zero_time: str = "refuse",
-    group_size: int | None = None, train_fraction: float = 0.35, metric: str = "separate", scale: str = "standard",
-    seed: int = 1, exact: str | Iterable[str] = (), caliper: Mapping[str, float | str] | None = None,
-    exclude_self: bool = False, confidence: float = 0.95, ties: str = "breslow", names: Sequence[str] | None = None,
-    threads: int | None = None, progress: bool | Progress | None = None,
-) -> Comparison:
-    """Both effects by every method of the paper, on one cohort. Takes the arguments of :func:`fit`, and how Cox models
-    share tied event times (``"breslow"`` or ``"efron"``).
+def compare(data: Any, **arguments: Any) -> Comparison:
+    """Both effects by every method of the paper, on one cohort. Takes the arguments of :func:`fit` that all methods share, and how
+    Cox models share tied event times (``"breslow"`` or ``"efron"``).
 
     >>> df = simulate("both-overlap", n=1000)
     >>> compare(df, time="time", event="event", treatment="treatment", horizon=800).summary.method.iloc[0]
     'mcm-knn'
     """
-    frame, columns = _prepare(data, time=time, event=event, treatment=treatment, y=y, start=start, end=end, id=id,
-                              covariates=covariates, drop=drop, names=names, categorical=categorical, threads=threads)
-    roles = roles_json(columns, horizon=horizon, start=start, end=end, id=frame.id if frame.ids is not None else id,
-                       covariates=covariates, treated=treated, control=control, numeric=numeric,
-                       categorical=categorical, drop=drop, where=where, missing=missing, zero_time=zero_time,
-                       weights=weights, cluster=cluster, entry=entry, cause=cause)
-    options = options_json(estimator="paper", group_size=group_size, splits=1, folds=10, latency="auto",
-                           train_fraction=train_fraction, metric=metric, scale=scale, seed=seed, exact=exact,
-                           caliper=caliper, exclude_self=exclude_self, confidence=confidence)
-    with Watching(progress) as shown:
-        found = _dvim.compare(frame.table, frame.source, roles, options, ties, threads, shown)
+    defaults = {n: p.default for n, p in SIGNATURE.parameters.items()}
+    given = {**defaults, **bound("compare", COMPARED, data, arguments)}
+    frame, roles, options = prepare(given)
+    with Watching(given["progress"]) as shown:
+        found = _dvim.compare(frame.table, frame.source, roles, options, given["ties"], given["threads"], shown)
     warn(json.loads(found.warnings()))
     return Comparison(found, frame.kind)
 
 
+COMPARED = signature_without(("imputation", "estimator", "splits", "folds", "latency", "by", "audit"), ties="breslow")
+compare.__signature__ = COMPARED  # type: ignore[attr-defined]
+
+
 def _outcome(time: Any, event: Any) -> tuple[np.ndarray, np.ndarray]:
     if event is None:
-        time, event = _survival_outcome(time)
+        time, event = survival_outcome(time)
     times = np.ascontiguousarray(np.asarray(time, dtype=np.float64))
     events = np.asarray(event)
     if times.ndim != 1 or events.shape != times.shape:

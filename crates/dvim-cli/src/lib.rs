@@ -35,9 +35,9 @@ impl From<std::io::Error> for Failure {
 impl From<dvim::error::Error> for Failure {
     fn from(e: dvim::error::Error) -> Failure {
         use dvim::error::Error;
-        match e {
+        match e.cause() {
             Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.to_string()),
-            other => Failure::Other(other.to_string()),
+            _ => Failure::Other(e.to_string()),
         }
     }
 }

@@ -8,3 +8,4 @@ mod parquet;
 pub mod read;
 pub mod run;
 pub mod tasks;
+pub mod several;

@@ -27,7 +27,7 @@ use dvim_report::record::{
     CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Source,
     Summary,
 };
-use dvim_report::several::{SEVERAL_SCHEMA, SeveralRecord};
+use dvim_report::several::SEVERAL_SCHEMA;
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -206,24 +206,6 @@ pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
         }
         let why = format!(
             "`{}` is not a run of dvim, so --force does not replace it; choose another name",
-            existing.display()
-        );
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
-    })
-}
-
-/// Begins the directory of several runs; with `force` one of that kind, and nothing else, is replaced.
-pub fn begin_several(target: &Path, force: bool) -> io::Result<Directory> {
-    Directory::begin(target, |existing| {
-        if !force {
-            return Ok(false);
-        }
-        let text = fs::read_to_string(existing.join("summary.json")).unwrap_or_default();
-        if serde_json::from_str::<SeveralRecord>(&text).is_ok_and(|s| s.schema == SEVERAL_SCHEMA) {
-            return Ok(true);
-        }
-        let why = format!(
-            "`{}` does not hold several runs of dvim, so --force does not replace it; choose another name",
             existing.display()
         );
         Err(io::Error::new(io::ErrorKind::AlreadyExists, why))

@@ -145,7 +145,7 @@ pub struct Analysed {
 }
 
 /// The cohort of a table, and what its roles came to.
-fn admit(input: &Input, roles: &Roles) -> Result<(Admitted, RolesRecord), Error> {
+pub(crate) fn admit(input: &Input, roles: &Roles) -> Result<(Admitted, RolesRecord), Error> {
     let id = roles.id_column(input.table.columns().iter().map(|c| c.name.as_str()));
     let admitted = Cohort::admit(&input.table, roles)?;
     let record = RolesRecord::of(roles, id, &admitted.cohort);
@@ -167,19 +167,7 @@ impl Analysed {
         Analysed::of(admitted, file, record, options, asked, watch)
     }
 
-    /// Analyses what these roles make of a table that will be needed again.
-    pub fn of_part(
-        input: &Input,
-        roles: &Roles,
-        options: &Options,
-        asked: &Asked,
-        watch: &dyn Watch,
-    ) -> Result<Analysed, Error> {
-        let (admitted, record) = admit(input, roles)?;
-        Analysed::of(admitted, input.record.clone(), record, options, asked, watch)
-    }
-
-    fn of(
+    pub(crate) fn of(
         Admitted { cohort, mut warnings, flow }: Admitted,
         input: InputRecord,
         roles: RolesRecord,

@@ -17,10 +17,10 @@ fn make<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<'py>) -> P
 /// The exception of an engine error.
 pub fn engine(py: Python<'_>, error: Error) -> PyErr {
     let words = error.to_string();
-    match error {
-        Error::Refused(problems) => make(py, "Refused", (words, problems_json(&problems))),
-        Error::Model { arm, .. } => make(py, "ModelError", (words, arm)),
-        Error::NoSuchUnit { id, .. } => make(py, "NoSuchUnit", (words, id)),
+    match error.cause() {
+        Error::Refused(problems) => make(py, "Refused", (words, problems_json(problems))),
+        Error::Model { arm, .. } => make(py, "ModelError", (words, *arm)),
+        Error::NoSuchUnit { id, .. } => make(py, "NoSuchUnit", (words, id.as_str())),
         Error::Cancelled => pyo3::exceptions::PyKeyboardInterrupt::new_err(words),
         _ => make(py, "Error", (words,)),
     }

@@ -5,6 +5,7 @@ mod arrow;
 mod columns;
 mod errors;
 mod run;
+mod several;
 mod table;
 mod watch;
 
@@ -18,6 +19,8 @@ mod _dvim {
         Comparison, CureModel, Run, check, command, compare, default_options, fit, fit_cure, id_column, kaplan_meier,
         open_run, scenarios, simulate, style_sheet,
     };
+    #[pymodule_export]
+    use crate::several::{Several, asks_for_several, fit_several, open_all};
     #[pymodule_export]
     use crate::table::PyTable;
 

@@ -15,6 +15,7 @@ use dvim::error::Error;
 use dvim::overview::Overview;
 use dvim::simulate::Scenario;
 use dvim::survival::SurvivalCurve;
+use dvim_io::atomic::Directory;
 use dvim_io::run::{EffectsFormat, OpenError};
 use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
@@ -52,7 +53,7 @@ fn bad(py: Python<'_>, what: impl ToString) -> PyErr {
     errors::input(py, words)
 }
 
-fn roles_of(py: Python<'_>, asked: &str) -> PyResult<Roles> {
+pub fn roles_of(py: Python<'_>, asked: &str) -> PyResult<Roles> {
     let Asked { time, event, treatment, horizon, asked } = serde_json::from_str(asked).map_err(|e| bad(py, e))?;
     let labels = ByArm { treated: String::new(), control: String::new() };
     let record = RolesRecord { time, event, treatment, id: None, covariates: Vec::new(), labels, asked };
@@ -62,6 +63,28 @@ fn roles_of(py: Python<'_>, asked: &str) -> PyResult<Roles> {
 fn options_of(py: Python<'_>, options: &str) -> PyResult<Options> {
     let record: OptionsRecord = serde_json::from_str(options).map_err(|e| bad(py, e))?;
     record.options().map_err(|e| bad(py, e))
+}
+
+/// The options of a fit; a group size that is to be chosen is refused where nothing can choose it.
+pub fn fit_options(py: Python<'_>, options: &str, auto_size: bool) -> PyResult<Options> {
+    let options = options_of(py, options)?;
+    if auto_size && options.estimator == Estimator::Paper {
+        return Err(errors::engine(py, tasks::refuse_auto_size()));
+    }
+    Ok(options)
+}
+
+/// Subgroups, as Python names them.
+pub fn by_of(by: &[String]) -> Vec<By> {
+    by.iter().map(|b| By::parse(b)).collect()
+}
+
+/// The format of effects.
+pub fn format_of(py: Python<'_>, format: &str) -> PyResult<EffectsFormat> {
+    EffectsFormat::ALL
+        .into_iter()
+        .find(|f| f.file().strip_prefix("effects.") == Some(format))
+        .ok_or_else(|| bad(py, format!("the format `{format}` is not known; use csv or json")))
 }
 
 /// The options of the engine, as JSON; with the adjusted estimator, its own among them.
@@ -79,12 +102,17 @@ pub fn id_column(py: Python<'_>, names: Vec<String>, roles: &str) -> PyResult<Op
 }
 
 /// A run: fitted here, or opened.
-enum Content {
-    Fitted { done: Box<Analysed>, summary: Box<Summary> },
+pub enum Content {
+    Fitted { done: Arc<Analysed>, summary: Box<Summary> },
     Opened { run: Box<dvim_io::run::Run>, found: Box<Analysis>, path: PathBuf },
 }
 
 impl Content {
+    pub fn fitted(done: Arc<Analysed>) -> Content {
+        let summary = Box::new(done.summary());
+        Content::Fitted { done, summary }
+    }
+
     fn cohort(&self) -> &Cohort {
         match self {
             Content::Fitted { done, .. } => &done.cohort,
@@ -99,7 +127,7 @@ impl Content {
         }
     }
 
-    fn summary(&self) -> &Summary {
+    pub fn summary(&self) -> &Summary {
         match self {
             Content::Fitted { summary, .. } => summary,
             Content::Opened { run, .. } => &run.summary,
@@ -118,7 +146,7 @@ type Forecast<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>, usize, usi
 
 /// What a fit found.
 #[pyclass(frozen, module = "dvim._dvim")]
-pub struct Run(Arc<Content>);
+pub struct Run(pub Arc<Content>);
 
 /// Fits a table.
 #[pyfunction]
@@ -136,16 +164,11 @@ pub fn fit(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Run> {
-    let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
-    if auto_size && options.estimator == Estimator::Paper {
-        return Err(errors::engine(py, tasks::refuse_auto_size()));
-    }
+    let (roles, options) = (roles_of(py, roles)?, fit_options(py, options, auto_size)?);
     let input = table.take(py, kind)?;
-    let asked = tasks::Asked { by: by.iter().map(|b| By::parse(b)).collect(), audit };
+    let asked = tasks::Asked { by: by_of(&by), audit };
     let work = move |watch: &dyn Watch| Analysed::new(input, &roles, &options, &asked, watch);
-    let done = Box::new(watch::run(py, threads, progress, work)?);
-    let summary = Box::new(done.summary());
-    Ok(Run(Arc::new(Content::Fitted { done, summary })))
+    Ok(Run(Arc::new(Content::fitted(Arc::new(watch::run(py, threads, progress, work)?)))))
 }
 
 /// Opens a run that was saved.
@@ -157,6 +180,15 @@ pub fn open_run(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Run> {
+    open_content(py, path, threads, progress).map(Run)
+}
+
+pub fn open_content(
+    py: Python<'_>,
+    path: PathBuf,
+    threads: Option<usize>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Arc<Content>> {
     let run = py.detach(|| dvim_io::run::open_run(&path)).map_err(|e: OpenError| errors::open(py, e.to_string()))?;
     let run = Box::new(run);
     let work = move |watch: &dyn Watch| {
@@ -164,7 +196,7 @@ pub fn open_run(
         Ok((run, Box::new(found)))
     };
     let (run, found) = watch::run(py, threads, progress, work)?;
-    Ok(Run(Arc::new(Content::Opened { run, found, path })))
+    Ok(Arc::new(Content::Opened { run, found, path }))
 }
 
 #[pymethods]
@@ -225,7 +257,7 @@ impl Run {
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(String, String, String)> {
         let this = Arc::clone(&self.0);
-        let by: Vec<By> = by.iter().map(|b| By::parse(b)).collect();
+        let by = by_of(&by);
         watch::run(py, threads, progress, move |watch| {
             let (cohort, found) = (this.cohort(), this.found());
             let mut audit = Audit::of(cohort, found, &by)?;
@@ -320,10 +352,7 @@ impl Run {
 
     /// Writes the run into a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool, format: &str) -> PyResult<()> {
-        let format = EffectsFormat::ALL
-            .into_iter()
-            .find(|f| f.file().strip_prefix("effects.") == Some(format))
-            .ok_or_else(|| bad(py, format!("the format `{format}` is not known; use csv or json")))?;
+        let format = format_of(py, format)?;
         let this = &self.0;
         let written = py.detach(|| match &**this {
             Content::Fitted { done, .. } => {
@@ -339,11 +368,17 @@ impl Run {
 /// Copies the files of a run that was opened.
 fn copy_run(from: &Path, to: &Path, force: bool, summary: &Summary) -> std::io::Result<()> {
     let directory = dvim_io::run::begin_run(to, force)?;
-    for name in summary.files.keys().map(String::as_str).chain(["summary.json"]) {
-        let mut file = std::fs::File::open(from.join(name))?;
-        directory.write(name, |out| std::io::copy(&mut file, out).map(|_| ()))?;
-    }
+    copy_files(from, &directory, summary.files.keys().map(String::as_str))?;
     directory.publish()
+}
+
+/// Copies these files, and the summary beside them.
+pub fn copy_files<'a>(from: &Path, to: &Directory, names: impl Iterator<Item = &'a str>) -> std::io::Result<()> {
+    for name in names.chain(["summary.json"]) {
+        let mut file = std::fs::File::open(from.join(name))?;
+        to.write(name, |out| std::io::copy(&mut file, out).map(|_| ()))?;
+    }
+    Ok(())
 }
 
 fn step_columns(curves: &[SurvivalCurve], confidence: f64) -> columns::Columns {

@@ -2,15 +2,20 @@
 //! intervals, what to worry about, and how the effects vary. Loads nothing and brings its own colours.
 
 use crate::audit::with_interval;
-use crate::plot::{About, Axis, EffectHistogram, Estimate, Format, escape};
+use crate::figures::{self, Look};
+use crate::plot::escape;
 use crate::record::Summary;
+use crate::several::{SeveralRecord, Shown};
 use crate::text::{answer, grouped, short, worries};
 use dvim::analysis::Analysis;
+use dvim::audit::passes::Side;
 use dvim::cohort::Cohort;
-use dvim::effect::Effect;
 
 /// Worries that a card lists; the rest is counted.
 const MOST_WORRIES: usize = 5;
+
+/// Where a card begins.
+const OPENING: &str = "<div style=\"background:#fff;color:#1b2230;padding:.8em 1em;border:1px solid #e5e8ed;max-width:46em;line-height:1.4;font-family:system-ui,sans-serif\">";
 
 /// How a cell of the table looks.
 const CELL: &str = "padding:.1em .8em;text-align:right;font-variant-numeric:tabular-nums";
@@ -28,8 +33,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
     };
     let level = short(100.0 * summary.options.confidence);
     let mut out = format!(
-        "<div style=\"background:#fff;color:#1b2230;padding:.8em 1em;border:1px solid #e5e8ed;max-width:46em;line-height:1.4;font-family:system-ui,sans-serif\">\
-         <p style=\"margin:0 0 .6em\"><b>{}</b></p>\
+        "{OPENING}<p style=\"margin:0 0 .6em\"><b>{}</b></p>\
          <p style=\"margin:0 0 .6em\">{} patients ({} treated, {} control), {} events before the horizon {}; {} were estimated ({}).</p>\
          <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th>{}</tr></thead>\
          <tbody>{}{}</tbody></table>\
@@ -69,31 +73,32 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
 }
 
 fn histograms(analysis: &Analysis, summary: &Summary) -> String {
-    let mean = |estimand| {
-        let a = summary.average(estimand, "all")?;
-        Some(Estimate { value: a.estimate?, interval: a.low.zip(a.high) })
+    let look = Look { width: 600.0, ..Look::default() };
+    let figure = |side| {
+        let mut figure = figures::effects(analysis, summary, side, &look);
+        figure.about.height = Some(90.0);
+        figure.svg()
     };
-    let cure: Vec<f64> = analysis.effects.iter().map(Effect::cure).collect();
-    let time: Vec<f64> = analysis.effects.iter().filter_map(Effect::time).collect();
-    let undefined = cure.len() - time.len();
-    let about = |title: &str| About::new(title).width(600.0).height(90.0);
-    let cure = EffectHistogram {
-        about: about("Cure effect of each patient"),
-        values: cure,
-        mean: mean("cure_effect"),
-        undefined: 0,
-        axis: Axis::new("Cure effect (percentage points)").format(Format::Points),
-        below: "treatment cures fewer".into(),
-        above: "treatment cures more".into(),
+    Side::BOTH.map(figure).concat()
+}
+
+/// The card of several runs.
+pub fn several_card(record: &SeveralRecord) -> String {
+    let Shown { heading, header, rows } = record.shown();
+    let cells = |tag: &str, row: &[String]| {
+        let cell = |(j, text): (usize, &String)| {
+            let left = if j < 2 { ";text-align:left" } else { "" };
+            format!("<{tag} style=\"{CELL}{left}\">{}</{tag}>", escape(text))
+        };
+        format!("<tr>{}</tr>", row.iter().enumerate().map(cell).collect::<String>())
     };
-    let time = EffectHistogram {
-        about: about("Time effect of each patient"),
-        values: time,
-        mean: mean("time_effect"),
-        undefined,
-        axis: Axis::new("Time effect (in the unit of time)"),
-        below: "events sooner".into(),
-        above: "events later".into(),
-    };
-    cure.svg() + &time.svg()
+    format!(
+        "{OPENING}<p style=\"margin:0 0 .6em\"><b>{}</b></p>\
+         <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead>{}</thead><tbody>{}</tbody></table>\
+         <p style=\"margin:0;color:#56606e\">The runs: {}.</p></div>",
+        escape(&heading),
+        cells("th", &header),
+        rows.iter().map(|row| cells("td", row)).collect::<String>(),
+        escape(&record.runs.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", "))
+    )
 }

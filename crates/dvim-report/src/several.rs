@@ -7,7 +7,6 @@ use dvim::cohort::Cohort;
 use dvim::several::{Contrast, Pooled, PooledRun, VALUES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// The schema of the `summary.json` of several runs.
@@ -143,6 +142,11 @@ impl SeveralRecord {
         }
     }
 
+    /// Whether it is of arms, not of imputed data sets.
+    pub fn is_of_arms(&self) -> bool {
+        self.kind == "arms"
+    }
+
     /// `averages.csv`: the pooled average effects.
     pub fn write_averages(&self, out: &mut impl Write) -> io::Result<()> {
         let names = ["estimand", "population", "estimate", "se", "low", "high", "df", "missing_information", "n_units"];
@@ -181,7 +185,14 @@ impl SeveralRecord {
 
     /// What `fit` says at its end.
     pub fn text(&self) -> String {
-        let mut out = String::new();
+        let Shown { heading, header, rows } = self.shown();
+        let mut grid = Grid::new(2, &header.iter().map(String::as_str).collect::<Vec<_>>());
+        rows.into_iter().for_each(|row| grid.row(row));
+        format!("{heading}\n\n{}", grid.render())
+    }
+
+    /// What is shown of it, in a terminal and in a notebook.
+    pub(crate) fn shown(&self) -> Shown {
         let level = 100.0 * self.confidence;
         let points = |estimand: &str| if estimand.starts_with("cure") { 100.0 } else { 1.0 };
         let name = |estimand: &str| match estimand {
@@ -191,51 +202,58 @@ impl SeveralRecord {
         let range = |low: Option<f64>, high: Option<f64>, by: f64| {
             low.zip(high).map_or("undefined".into(), |(l, h)| format!("{} to {}", signed(by * l), signed(by * h)))
         };
-        if self.kind == "imputations" {
-            let _ = writeln!(out, "{} imputed data sets, pooled by Rubin's rules.\n", self.runs.len());
-            let mut grid = Grid::new(
-                2,
-                &["mean over", "", "estimate", &format!("{level} % interval"), "standard error", "missing information"],
-            );
-            let shown = |a: &&PooledRecord| a.estimand.ends_with("_effect") || a.estimand.ends_with("_corrected");
-            for a in self.averages.iter().filter(shown) {
-                let by = points(&a.estimand);
-                grid.row([
-                    a.population.clone(),
-                    name(&a.estimand),
-                    a.estimate.map_or("undefined".into(), |v| signed(by * v)),
-                    range(a.low, a.high, by),
-                    a.se.map_or("undefined".into(), |s| crate::text::short(by * s)),
-                    a.missing_information.map_or(String::new(), |f| format!("{:.0} %", 100.0 * f)),
-                ]);
-            }
-            out.push_str(&grid.render());
-            return out;
+        let value = |v: Option<f64>, by: f64| v.map_or("undefined".into(), |v| signed(by * v));
+        let words = |list: &[&str]| list.iter().map(|w| w.to_string()).collect::<Vec<_>>();
+        let interval = format!("{level} % interval");
+        if self.is_of_arms() {
+            let row = |c: &ContrastRecord| {
+                let by = points(&c.estimand);
+                let p = |p: Option<f64>| p.map_or(String::new(), |p| format!("{p:.4}"));
+                vec![
+                    crate::text::clip(&c.arm, 24),
+                    name(&c.estimand),
+                    value(c.estimate, by),
+                    range(c.low, c.high, by),
+                    range(c.low_simultaneous, c.high_simultaneous, by),
+                    p(c.p),
+                    p(c.p_holm),
+                ]
+            };
+            let at_once = format!("{level} % for all at once");
+            return Shown {
+                heading: format!(
+                    "{} arms against one control. Each is compared among the patients of its own arm and of the control, so the arms' averages are over different patients.",
+                    grouped(self.runs.len())
+                ),
+                header: words(&["arm", "", "estimate", &interval, &at_once, "p", "p, Holm"]),
+                rows: self.contrasts.iter().map(row).collect(),
+            };
         }
-        let _ = writeln!(
-            out,
-            "{} arms against one control. Each is compared among the patients of its own arm and of the control, so the arms' averages are over different patients.\n",
-            grouped(self.runs.len())
-        );
-        let simultaneous = format!("{level} % for all at once");
-        let mut grid =
-            Grid::new(2, &["arm", "", "estimate", &format!("{level} % interval"), &simultaneous, "p", "p, Holm"]);
-        for c in &self.contrasts {
-            let by = points(&c.estimand);
-            let p = |p: Option<f64>| p.map_or(String::new(), |p| format!("{p:.4}"));
-            grid.row([
-                crate::text::clip(&c.arm, 24),
-                name(&c.estimand),
-                c.estimate.map_or("undefined".into(), |v| signed(by * v)),
-                range(c.low, c.high, by),
-                range(c.low_simultaneous, c.high_simultaneous, by),
-                p(c.p),
-                p(c.p_holm),
-            ]);
+        let row = |a: &PooledRecord| {
+            let by = points(&a.estimand);
+            vec![
+                a.population.clone(),
+                name(&a.estimand),
+                value(a.estimate, by),
+                range(a.low, a.high, by),
+                a.se.map_or("undefined".into(), |s| crate::text::short(by * s)),
+                a.missing_information.map_or(String::new(), |f| format!("{:.0} %", 100.0 * f)),
+            ]
+        };
+        let is_shown = |a: &&PooledRecord| a.estimand.ends_with("_effect") || a.estimand.ends_with("_corrected");
+        Shown {
+            heading: format!("{} imputed data sets, pooled by Rubin's rules.", self.runs.len()),
+            header: words(&["mean over", "", "estimate", &interval, "standard error", "missing information"]),
+            rows: self.averages.iter().filter(is_shown).map(row).collect(),
         }
-        out.push_str(&grid.render());
-        out
     }
+}
+
+/// A sentence and a table.
+pub(crate) struct Shown {
+    pub(crate) heading: String,
+    pub(crate) header: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// `effects.csv` of imputed data sets: one row for each patient who is estimated in some of them. A value is there where every

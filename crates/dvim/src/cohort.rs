@@ -14,7 +14,7 @@ mod read;
 use crate::error::{Error, Problem, Severity};
 use crate::outcome::{Further, Outcome};
 use crate::schema::{Covariate, Declared, Missing};
-use crate::table::{Ids, Table};
+use crate::table::{Column, Ids, Table};
 
 pub(crate) use admit::examine;
 
@@ -489,6 +489,20 @@ impl Cohort {
 /// The distinct values of a column, as text, in order; at most this many.
 pub fn labels(table: &Table, column: &str, most: usize) -> Option<Vec<String>> {
     table.column(column).map(|c| read::distinct(c, most))
+}
+
+/// The ids of the rows that the filters keep, as text: who a table is of, before any other rule. `None` where no column holds ids
+/// or a filter names none.
+pub fn patients(table: &Table, roles: &Roles) -> Option<Vec<String>> {
+    let ids = table.column(roles.id_column(table.columns().iter().map(|c| c.name.as_str()))?)?;
+    let filters: Option<Vec<_>> =
+        roles.filters.iter().map(|(name, value)| Some((table.column(name)?, value))).collect();
+    let filters = filters?;
+    let rows: Vec<usize> =
+        (0..table.n_rows()).filter(|&i| filters.iter().all(|(c, value)| c.values.is(i, value))).collect();
+    let kept = Column { name: ids.name.clone(), values: ids.values.select(&rows) };
+    let read = read::read_ids(&kept, &mut Vec::new());
+    Some((0..read.len()).map(|i| read.text(i).into_owned()).collect())
 }
 
 /// Numbers clusters in the order in which they appear, so that sums over them do not depend on the order of rows.

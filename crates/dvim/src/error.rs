@@ -274,8 +274,33 @@ pub enum Error {
         /// Why it is not there, where that is known.
         reason: String,
     },
+    /// One of several data sets failed.
+    InSet {
+        /// What it is called.
+        set: String,
+        /// Why.
+        error: Box<Error>,
+    },
     /// The caller asked to stop.
     Cancelled,
+}
+
+impl Error {
+    /// The same, of one of several data sets.
+    pub fn in_set(self, set: &str) -> Error {
+        match self {
+            Error::Cancelled => Error::Cancelled,
+            error => Error::InSet { set: set.into(), error: Box::new(error) },
+        }
+    }
+
+    /// What went wrong, in whichever data set.
+    pub fn cause(&self) -> &Error {
+        match self {
+            Error::InSet { error, .. } => error.cause(),
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -291,6 +316,7 @@ impl fmt::Display for Error {
                 write!(f, "error: the cure model of the {arm} arm cannot be fitted: {reason}")
             }
             Error::NoSuchUnit { id, reason } => write!(f, "error: no unit `{id}`: {reason}"),
+            Error::InSet { set, error } => write!(f, "in `{set}`:\n{error}"),
             Error::Cancelled => write!(f, "stopped on request; nothing was written"),
         }
     }

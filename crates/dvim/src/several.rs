@@ -12,6 +12,7 @@ use crate::effect::Effect;
 use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::{Interval, two_sided};
 use crate::numeric::{normal_cdf, student_quantile};
+use std::collections::HashSet;
 
 /// One number from several imputed data sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,33 +135,72 @@ pub struct Analysed<'a> {
     pub audit: &'a Audit,
 }
 
-/// Pools imputed data sets of the same patients.
-pub fn pool_imputations(sets: &[Analysed<'_>]) -> Result<PooledRun, Error> {
-    let Some(first) = sets.first().filter(|_| sets.len() > 1) else {
+/// Refuses imputed data sets that are not of the same patients in the same arms, before anything is computed from them.
+pub fn same_patients(sets: &[(&str, &Cohort)]) -> Result<(), Error> {
+    let Some((&(first, cohort), others)) = sets.split_first().filter(|(_, others)| !others.is_empty()) else {
         return Err(refuse(
             format!("there is {} imputed data set", sets.len()),
             "the spread between imputed data sets shows what the gaps cost, so there are at least two",
             "impute the table five times or more",
         ));
     };
-    let n = first.cohort.n_units();
-    for set in &sets[1..] {
-        let ids = |c: &Cohort| (0..c.n_units()).map(|i| c.ids().text(i).into_owned()).collect::<Vec<_>>();
-        if set.cohort.n_units() != n || ids(set.cohort) != ids(first.cohort) {
-            return Err(refuse(
-                format!("imputed data sets `{}` and `{}` do not have the same patients", first.name, set.name),
-                "each imputed data set holds every patient once, under one id",
-                "name the id column with --id; a rule that leaves out rows must not depend on imputed values",
-            ));
+    for &(name, other) in others {
+        if cohort.ids() != other.ids() {
+            let ids = |c: &Cohort| (0..c.n_units()).map(|i| c.ids().text(i).into_owned()).collect::<Vec<_>>();
+            same_ids((first, &ids(cohort)), (name, &ids(other)))?;
         }
-        if (0..n).any(|i| set.cohort.arm(i) != first.cohort.arm(i)) {
+        if let Some(i) = (0..cohort.n_units()).find(|&i| other.arm(i) != cohort.arm(i)) {
+            let id = cohort.ids().text(i);
             return Err(refuse(
-                format!("a patient is in one arm in `{}` and in the other in `{}`", first.name, set.name),
+                format!("patient `{id}` is in one arm in `{first}` and in the other in `{name}`"),
                 "imputed data sets differ in covariates; the split goes by id and arm",
                 "leave out patients whose arm is not known",
             ));
         }
     }
+    Ok(())
+}
+
+/// Refuses two imputed data sets that do not hold the same ids; says which are in one alone.
+pub fn same_ids(first: (&str, &[String]), second: (&str, &[String])) -> Result<(), Error> {
+    let only = |a: &[String], b: &[String]| {
+        let there: HashSet<&String> = b.iter().collect();
+        a.iter().filter(|id| !there.contains(id)).cloned().collect::<Vec<_>>()
+    };
+    let alone = [(first.0, only(first.1, second.1)), (second.0, only(second.1, first.1))];
+    let words: Vec<String> = alone
+        .iter()
+        .filter(|(_, ids)| !ids.is_empty())
+        .map(|(name, ids)| {
+            let shown: Vec<String> = ids.iter().take(IDS_SHOWN).map(|id| format!("`{id}`")).collect();
+            let more = if ids.len() > IDS_SHOWN { ", …" } else { "" };
+            let are = if ids.len() == 1 { "is" } else { "are" };
+            format!("{} {are} in `{name}` alone ({}{more})", ids.len(), shown.join(", "))
+        })
+        .collect();
+    if words.is_empty() {
+        return Ok(());
+    }
+    Err(refuse(
+        format!(
+            "imputed data sets `{}` and `{}` do not have the same patients: {}",
+            first.0,
+            second.0,
+            words.join(", ")
+        ),
+        "each imputed data set holds every patient once, under one id",
+        "name the column that numbers the imputed data sets with --imputation and the ids with --id; a rule that leaves out rows must not depend on imputed values",
+    ))
+}
+
+/// How many ids a refusal names.
+const IDS_SHOWN: usize = 5;
+
+/// Pools imputed data sets of the same patients.
+pub fn pool_imputations(sets: &[Analysed<'_>]) -> Result<PooledRun, Error> {
+    same_patients(&sets.iter().map(|s| (s.name, s.cohort)).collect::<Vec<_>>())?;
+    let first = &sets[0];
+    let n = first.cohort.n_units();
     let options = &first.analysis.fit.options;
     let (horizon, confidence) = (first.cohort.horizon(), options.confidence);
     let m = sets.len();

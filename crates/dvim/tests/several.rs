@@ -2,9 +2,9 @@
 
 use dvim::analysis::{self, Options, Unwatched};
 use dvim::audit::Audit;
-use dvim::cohort::{Cohort, Units};
+use dvim::cohort::{Arm, Cohort, Units};
 use dvim::error::Error;
-use dvim::several::{Analysed, compare_arms, holm, pool_imputations, rubin};
+use dvim::several::{Analysed, compare_arms, holm, pool_imputations, rubin, same_patients};
 use dvim::simulate::{Scenario, simulate};
 use dvim::table::Ids;
 
@@ -117,6 +117,13 @@ fn data_sets_of_other_patients_are_not_pooled() {
     let Err(Error::Refused(problems)) = pool_imputations(&[set(&cohort, 0), set(&shifted, 1)]) else {
         panic!("other patients")
     };
-    assert!(problems[0].found.contains("the same patients"));
+    let words = &problems[0].found;
+    assert!(words.contains("1 is in `set` alone (`1`)") && words.contains("1 is in `set` alone (`1201`)"), "{words}");
+    // Neither is a data set in which one of them changed arms; nothing need be analysed to see it.
+    let mut units = cohort.to_units();
+    units.arm[4] = if units.arm[4] == Arm::Treated { Arm::Control } else { Arm::Treated };
+    let moved = Cohort::from_units(units, cohort.horizon());
+    let words = same_patients(&[("first", &cohort), ("second", &moved)]).expect_err("another arm").to_string();
+    assert!(words.contains("patient `5` is in one arm in `first`"), "{words}");
     assert!(pool_imputations(&[set(&cohort, 0)]).is_err(), "one data set shows no spread");
 }
