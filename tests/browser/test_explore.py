@@ -22,6 +22,11 @@ class Served(BrowserCase):
     """A run and its server, without tests of its own."""
 
     options = []
+    columns = COLUMNS
+
+    @classmethod
+    def change(cls, rows):
+        """Makes another cohort of the rows."""
 
     @classmethod
     def setUpClass(cls):
@@ -30,7 +35,13 @@ class Served(BrowserCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
         dvim("simulate", "--scenario", "both-overlap", "--n", 1200, "--seed", 6, "-o", cls.folder / "cohort.csv")
-        dvim("fit", cls.folder / "cohort.csv", *COLUMNS, "-k", 30, *cls.options, "-o", cls.folder / "run")
+        rows = read((cls.folder / "cohort.csv").read_text())
+        cls.change(rows)
+        with open(cls.folder / "cohort.csv", "w", newline="") as out:
+            writer = csv.DictWriter(out, rows[0])
+            writer.writeheader()
+            writer.writerows(rows)
+        dvim("fit", cls.folder / "cohort.csv", *cls.columns, "-k", 30, *cls.options, "-o", cls.folder / "run")
         cls.effects = {row["id"]: row for row in read((cls.folder / "run" / "effects.csv").read_text())}
         cls.server = subprocess.Popen(
             [DVIM, "explore", cls.folder / "run", "--no-open"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -84,6 +95,29 @@ class Served(BrowserCase):
         page.wait_for_load_state("networkidle")
         page.wait_for_selector("#cure-card")
         page.wait_for_selector("main [aria-busy]", state="detached")
+
+
+class Further(Served):
+    """A run with case weights, hospitals, delayed entry and events of another cause."""
+
+    columns = ["--time", "time", "--event", "why", "--treatment", "treatment", "--horizon", 800, "--cause", 1, "--weights", "w",
+               "--cluster", "site", "--entry", "late", "--drop", "event"]
+
+    @classmethod
+    def change(cls, rows):
+        for i, row in enumerate(rows):
+            row["why"] = 1 if row["event"] == "1" else 2 * (i % 3 == 0)
+            row["w"] = 0.5 + i % 7 / 2
+            row["site"] = i % 40
+            row["late"] = 0.2 * float(row["time"]) * (i % 5 == 0)
+
+    def test_a_patient_and_the_members(self):
+        row = list(self.effects.values())[3]
+        page = self.at(f"#/patient/{row['id']}")
+        self.settle(page)
+        self.assert_shows(page, row)
+        self.assertIn("event of another cause at", page.inner_text("main"))
+        self.assert_quiet()
 
 
 class Explore(Served):

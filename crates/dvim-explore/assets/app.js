@@ -66,7 +66,7 @@ function ends(name, low, high, format) {
 const typed = (value, j) => (run.covariates[j].kind === 'number' ? value.replace(/^-/, MINUS) : value);
 
 function outcomeWords(outcome, time) {
-  return { event: 'event at ', censored: 'censored at ', 'event-free': 'event-free at ' }[outcome] + short(time);
+  return { event: 'event at ', censored: 'censored at ', 'event-free': 'event-free at ', 'other cause': 'event of another cause at ' }[outcome] + short(time);
 }
 
 /** What an interval says of its effect. */

@@ -326,7 +326,7 @@ impl RowAnswer {
             treatment: arm_name(cohort, cohort.arm(unit)),
             time: cohort.time(unit),
             event: cohort.event(unit),
-            outcome: patient::outcome(cohort.time(unit), cohort.event(unit), cohort.horizon()),
+            outcome: patient::outcome(cohort, unit, cohort.horizon()).0,
             trained: explorer.place(unit) == crate::explorer::Place::Trained,
             cure: with_ends(effect.map(|e| e.cure()), effect.map(|e| e.cure_interval(confidence))),
             time_effect: with_ends(

@@ -7,6 +7,7 @@ use dvim::audit::passes::Side;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::{Corrected, Effect, Flag};
+use dvim::outcome::Outcome;
 use dvim::schema::{Covariate, Kind};
 use dvim_report::figures::{Look, arm_name};
 use dvim_report::record::ByArm;
@@ -134,12 +135,14 @@ pub struct PatientAnswer {
 
 const PARTS: [&str; 2] = ["cure", "time"];
 
-/// The words for what was seen of a unit up to a horizon.
-pub fn outcome(time: f64, event: bool, horizon: f64) -> &'static str {
-    match (time < horizon, event) {
-        (false, _) => "event-free",
-        (true, true) => "event",
-        (true, false) => "censored",
+/// What was seen of a unit up to a horizon: the words, its time, and whether it had the event.
+pub fn outcome(cohort: &Cohort, unit: usize, horizon: f64) -> (&'static str, f64, bool) {
+    let Outcome { time, event, competing, .. } = cohort.outcome(unit);
+    match () {
+        () if time >= horizon => ("event-free", horizon, false),
+        () if event => ("event", time, true),
+        () if competing => ("other cause", time, false),
+        () => ("censored", time, false),
     }
 }
 
@@ -189,7 +192,7 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         arm: unit.map(|i| cohort.arm(i).name()),
         time: unit.map(|i| cohort.time(i)),
         event: unit.map(|i| cohort.event(i)),
-        outcome: unit.map(|i| outcome(cohort.time(i), cohort.event(i), cohort.horizon())),
+        outcome: unit.map(|i| outcome(cohort, i, cohort.horizon()).0),
         trained: unit.is_some_and(|i| explorer.place(i) == Place::Trained),
         covariates: (cohort.schema().iter().zip(explorer.values(x)))
             .map(|(c, value)| ValueAnswer { name: c.label(), value, exact: exact(cohort, c, x) })
@@ -295,13 +298,13 @@ fn members(explorer: &Explorer<'_>, groups: &UnitGroups, part: usize, arm: Arm, 
     let group = &[&groups.cure, &groups.time][part][arm.index()];
     let member = |(m, &i): (usize, &u32)| {
         let i = i as usize;
-        let (time, event) = (cohort.time(i).min(horizon), cohort.event(i));
+        let (outcome, time, event) = outcome(cohort, i, horizon);
         MemberAnswer {
             id: cohort.ids().text(i).into_owned(),
             distance: group.distance[m],
             time,
-            event: event && time < horizon,
-            outcome: outcome(time, event, horizon),
+            event,
+            outcome,
             values: explorer.values(cohort.covariates(i)),
             shares: cohort.schema().iter().map(|c| group.shares[m][c.columns()].iter().sum()).collect(),
         }

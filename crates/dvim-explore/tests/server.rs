@@ -3,6 +3,7 @@
 use dvim::analysis::{self, Analysis, Ground, Options, Unwatched};
 use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow};
+use dvim::outcome::Further;
 use dvim::simulate::{Scenario, simulate};
 use dvim_explore::{Explorer, Server};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
@@ -19,9 +20,25 @@ struct World {
 }
 
 fn world() -> World {
-    let cohort = simulate(Scenario::BothOverlap, 600, false, 3).cohort;
-    let options = Options { group_size: 20, ..Options::default() };
-    let analysis = analysis::run(&cohort, &options, &Unwatched).expect("a run");
+    of(simulate(Scenario::BothOverlap, 600, false, 3).cohort, &Options { group_size: 20, ..Options::default() })
+}
+
+/// The same patients with case weights, hospitals, delayed entry and events of another cause.
+fn further_world() -> World {
+    let mut units = simulate(Scenario::BothOverlap, 600, false, 3).cohort.to_units();
+    let n = units.time.len();
+    let other: Vec<bool> = (0..n).map(|i| !units.event[i] && i % 3 == 0).collect();
+    units.further = Further {
+        weight: Some((0..n).map(|i| 0.5 + (i % 7) as f64 / 2.0).collect()),
+        entry: Some((0..n).map(|i| if i % 5 == 0 { 0.2 * units.time[i].min(800.0) } else { 0.0 }).collect()),
+        cluster: Some((0..n).map(|i| (i % 30) as u32).collect()),
+        competing: Some(other),
+    };
+    of(Cohort::from_units(units, 800.0), &Options { group_size: 20, ..Options::default() })
+}
+
+fn of(cohort: Cohort, options: &Options) -> World {
+    let analysis = analysis::run(&cohort, options, &Unwatched).expect("a run");
     let audit = Audit::of(&cohort, &analysis, &[]).expect("an audit");
     let input = InputRecord { file: "cohort.csv".into(), sha256: String::new(), n_bytes: 0, n_rows: 600 };
     let flow = Flow { n_rows: 600, ..Flow::default() };
@@ -430,5 +447,49 @@ fn the_table_is_searched_sorted_and_paged() {
         let plane = client.ok("/api/plane?q=x1%3D1");
         let n = plane["points"].as_array().expect("points").len() as u64;
         assert!(n > 50 && plane["n"].as_u64() == Some(n));
+    });
+}
+
+#[test]
+fn weights_hospitals_late_entries_and_other_causes_are_followed() {
+    let world = further_world();
+    let (cohort, analysis) = (&world.cohort, &world.analysis);
+    serve(&world, |client| {
+        let run = client.ok("/api/run");
+        assert_eq!(run["n_units"].as_u64(), Some(600), "{run}");
+        for (&unit, effect) in analysis.units.iter().zip(&analysis.effects).step_by(37) {
+            let id = cohort.ids().text(unit as usize);
+            let answer = client.ok(&format!("/api/patient/{id}?w=500&group=cure-treated"));
+            // The numbers of the run to the last bit, which are weighted and of the cause of interest.
+            assert_eq!(answer["effect"]["cure_effect"].as_f64(), Some(effect.cure()));
+            assert_eq!(answer["effect"]["time_effect"].as_f64(), effect.time());
+            assert_eq!(answer["as_run"], true);
+            for member in answer["members"]["members"].as_array().expect("members") {
+                let i = cohort.unit(member["id"].as_str().expect("an id")).expect("a unit");
+                let o = cohort.outcome(i);
+                let words = match () {
+                    () if o.time >= 800.0 => "event-free",
+                    () if o.event => "event",
+                    () if o.competing => "other cause",
+                    () => "censored",
+                };
+                assert_eq!(member["outcome"], words, "{member}");
+            }
+            // Who had another event after an earlier horizon was event-free at it.
+            let early = client.ok(&format!("/api/patient/{id}?k=60&h=100&group=time-control"));
+            for member in early["members"]["members"].as_array().expect("members") {
+                let i = cohort.unit(member["id"].as_str().expect("an id")).expect("a unit");
+                assert_eq!(member["outcome"] == "event-free", cohort.time(i) >= 100.0);
+            }
+        }
+        // A new patient with the values of one of the run is answered like that one.
+        let unit = analysis.units[5] as usize;
+        let values: Vec<String> =
+            cohort.covariates(unit).iter().enumerate().map(|(j, x)| format!("\"x{}\": {x}", j + 1)).collect();
+        let answer = client.post("/api/new", &format!("{{\"values\": {{{}}}}}", values.join(",")));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        assert_eq!(answer.json()["effect"]["cure_effect"].as_f64(), Some(analysis.effects[5].cure()));
+        let words = client.ok("/api/patients?show=all&limit=200&sort=time").to_string();
+        assert!(words.contains("other cause"), "the table says so too");
     });
 }

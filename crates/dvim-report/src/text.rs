@@ -644,6 +644,8 @@ pub fn value_of(c: &Covariate, x: &[f64]) -> String {
 pub fn outcome(cohort: &Cohort, unit: usize) -> &'static str {
     if cohort.event(unit) {
         "event"
+    } else if cohort.outcome(unit).competing {
+        "other cause"
     } else if cohort.time(unit) >= cohort.horizon() {
         "at horizon"
     } else {
