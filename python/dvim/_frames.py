@@ -93,12 +93,24 @@ def read(data: Any, *, id: str | None, choose_id: Any, names: Sequence[str] | No
     if isinstance(data, (str, os.PathLike)):
         # As on the command line: an `id` column of any spelling is read without loss.
         default = "id" if choose_id(["id"]) else None
-        table = _dvim.Table.read(os.fspath(data), id, default, list(text), threads)
+        try:
+            table = _dvim.Table.read(os.fspath(data), id, default, list(text), threads)
+        except Refused as refused:
+            if "this build does not read" in str(refused):
+                raise _refuse(str(refused).partition(";")[0], "files are CSV or TSV, also as gzip or zstd",
+                              f"read it first: pandas.read_parquet({os.fspath(data)!r}), or polars or pyarrow, and pass the frame") from None
+            raise
         return Frame(default_kind(), os.path.basename(os.fspath(data)), table)
     module = module_of(data)
     if isinstance(data, np.ndarray):
         return _of_arrays(data, names, id, choose_id)
     if isinstance(data, Mapping):
+        if data and all(np.ndim(values) == 0 for values in data.values()):
+            raise _refuse(
+                "a dict of single values was given: a row, not a table",
+                "a dict holds a column under each name; a list holds imputed data sets, each a table",
+                "make a frame of the rows, such as pandas.DataFrame(rows)",
+            )
         return _of_mapping(data, id, choose_id)
     if module == "pandas" and hasattr(data, "columns"):
         return _of_pandas(data, id, choose_id, index_as_id)
@@ -238,6 +250,12 @@ def _add(table: Any, name: str, values: Any, is_id: bool) -> None:
         _add_bool(table, name, array)
     elif kind == "M":
         _add_dates(table, name, array)
+    elif kind == "m":
+        raise _refuse(
+            f"column `{name}` holds durations ({array.dtype})",
+            "a time is a number, in the unit of the horizon",
+            f'convert it: df["{name}"].dt.total_seconds() / 86400 gives days',
+        )
     else:
         _add_objects(table, name, array)
 

@@ -28,6 +28,11 @@ def label(value: Any) -> str | None:
 
 
 def filters(where: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    if where is not None and not isinstance(where, Mapping):
+        raise Refused(
+            f"error: where is {where!r}\n  rule:   rows are kept by the value of a column\n"
+            '  remedy: use where={"column": value}, or filter the frame before: dvim.fit(df.query("..."), ...)'
+        )
     return [(str(column), label(value) or "") for column, value in (where or {}).items()]
 
 
@@ -39,6 +44,11 @@ def bins(by: str | Iterable[str] | Mapping[str, int] | None) -> list[str]:
 
 
 def calipers(caliper: Mapping[str, float | str] | None) -> list[dict[str, Any]]:
+    if caliper is not None and not isinstance(caliper, Mapping):
+        raise Refused(
+            f"error: caliper is {caliper!r}\n  rule:   a caliper belongs to a covariate\n"
+            '  remedy: use caliper={"age": 5}, or {"age": "0.2sd"} in standard deviations'
+        )
     out = []
     for covariate, width in (caliper or {}).items():
         text = str(width).strip()
@@ -64,6 +74,8 @@ def number(name: str, value: Any) -> float:
 
 
 def whole(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
         raise Refused(
             f"error: {name} is {value!r}\n  rule:   {name} is a whole number of at least 0\n  remedy: give one"

@@ -220,6 +220,34 @@ def test_what_is_no_table_is_refused(cohort):
             dvim.fit(frame.with_columns(pl.Series("bad", [[1]] * len(frame))), **GIVEN)
 
 
+def test_what_a_new_user_gets_wrong_is_said(cohort, tmp_path):
+    """The words of a refusal name what to do about it, in Python's terms."""
+    n = len(cohort)
+    cohort.to_parquet(tmp_path / "cohort.parquet")
+    cases = [
+        (cohort, dict(time="Time"), "did you mean `time`"),
+        (cohort.assign(time=pd.to_timedelta(cohort.time, unit="D")), {}, "total_seconds"),
+        (cohort.assign(event=cohort.event + 1), {}, "subtract 1"),
+        (cohort.assign(event=np.where(cohort.event == 1, "dead", "alive")), {}, "`alive`, `dead`"),
+        (cohort.assign(event=(cohort.event == 1).astype("boolean").where(cohort.index != 3)), {}, r"1 missing value \(row 4\)"),
+        (cohort.assign(treatment=np.where(cohort.treatment == 1, "drug", "none")), {}, 'treated="drug"'),
+        (cohort.assign(treatment=np.arange(n) % 3), {}, "treated=1 control=0"),
+        (cohort.assign(x11=cohort.x11.astype("Float64").where(cohort.index > 5)), {}, 'missing="indicator"'),
+        (cohort, dict(missing="impute"), "refuse, drop and indicator"),
+        (cohort, dict(where="x1 == 1"), "where={"),
+        (cohort, dict(caliper=0.2), "caliper={"),
+        (cohort.to_dict("records"), {}, "DataFrame"),
+        (pd.concat([cohort, cohort[["x1"]]], axis=1), {}, "rename"),
+        (str(tmp_path / "cohort.parquet"), {}, "read_parquet"),
+    ]
+    for data, more, words in cases:
+        with pytest.raises(dvim.Refused, match=words):
+            dvim.fit(data, **{**GIVEN, **more})
+    with pytest.raises(TypeError, match="fit.. got an unexpected keyword argument 'tme'"):
+        dvim.fit(cohort, **GIVEN, tme="time")
+    assert dvim.fit(cohort, **{**GIVEN, "group_size": 20.0, "audit": False}).summary.options.group_size == 20
+
+
 def test_numbers_are_read_in_place():
     """Doubles of a frame are not copied on their way to the cohort: its own copy is the one."""
     import subprocess

@@ -146,7 +146,9 @@ impl PyTable {
         match std::mem::replace(&mut *content, Content::Columns(Vec::new())) {
             Content::File(input) => Ok(input),
             Content::Columns(columns) => {
-                let table = Table::new(columns).map_err(|why| errors::input(py, Unreadable::whole(why).0))?;
+                let table = Table::new(columns).map_err(|why| {
+                    errors::input(py, format!("error: {why}\n  rule:   a table has columns of different names and of equal length\n  remedy: rename the column, or give it one value for each row"))
+                })?;
                 Ok(py.detach(|| Input::of_memory(kind, table)))
             }
         }

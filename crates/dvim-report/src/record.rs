@@ -176,8 +176,12 @@ impl RolesRecord {
             categorical: a.categorical.clone(),
             drop: a.drop.clone(),
             filters: a.filters.clone(),
-            missing: missing.ok_or_else(|| format!("unknown rule for missing values `{}`", a.missing))?,
-            zero_time: zero.ok_or_else(|| format!("unknown rule for times of zero `{}`", a.zero_time))?,
+            missing: missing.ok_or_else(|| {
+                format!("unknown rule for missing values `{}`; there are refuse, drop and indicator", a.missing)
+            })?,
+            zero_time: zero.ok_or_else(|| {
+                format!("unknown rule for times of zero `{}`; there are refuse, drop and shift", a.zero_time)
+            })?,
             weights: a.weights.clone(),
             cluster: a.cluster.clone(),
             entry: a.entry.clone(),
@@ -321,7 +325,7 @@ pub(crate) fn family(name: &str) -> Result<Family, String> {
     Family::ALL
         .into_iter()
         .find(|f| f.name().eq_ignore_ascii_case(name))
-        .ok_or_else(|| format!("unknown latency family `{name}`"))
+        .ok_or_else(|| format!("unknown latency family `{name}`; there are log-normal, weibull and log-logistic"))
 }
 
 impl AdjustedOptionsRecord {
@@ -388,8 +392,9 @@ impl OptionsRecord {
         Ok(Options {
             group_size: self.group_size,
             train_fraction: self.train_fraction,
-            metric: metric.ok_or_else(|| format!("unknown metric `{}`", self.metric))?,
-            scale: scale.ok_or_else(|| format!("unknown scale `{}`", self.scale))?,
+            metric: metric
+                .ok_or_else(|| format!("unknown metric `{}`; there are separate and combined", self.metric))?,
+            scale: scale.ok_or_else(|| format!("unknown scale `{}`; there are standard and none", self.scale))?,
             seed: self.seed,
             confidence: self.confidence,
             estimator: match &self.adjusted {
