@@ -386,7 +386,9 @@ impl Fit {
             let block = start..n.min(start + size);
             let (own, rows) = (&own[block.clone()], rows(block));
             let placed = metrics.map(|m| m.place(&rows));
-            let found = searches.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&rows, own, &placed[m], k)));
+            let keep = kept.is_some();
+            let found =
+                searches.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&rows, own, &placed[m], k, keep)));
             for q in 0..own.len() {
                 let served = |z: usize| -> Result<ArmEstimate, usize> {
                     Ok(ArmEstimate { cure: found[z][0].0[q]?, time: found[z][1].0[q]? })

@@ -206,17 +206,19 @@ impl<'a> Searched<'a> {
         }
     }
 
-    /// What the group of each unit gives, or the number of candidates where they are fewer than K; and the groups.
+    /// What the group of each unit gives, or the number of candidates where they are fewer than K; and, where `keep` asks
+    /// for them, the groups.
     pub(crate) fn estimate(
         &self,
         rows: &[f64],
         own: &[Option<u32>],
         placed: &Points,
         k: usize,
+        keep: bool,
     ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
         match self {
             Searched::Freely(matcher) => {
-                let (estimates, groups) = matcher.estimate_keeping(placed, own, k);
+                let (estimates, groups) = matcher.estimate_keeping(placed, own, k, keep);
                 (estimates.into_iter().map(Ok).collect(), groups)
             }
             Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),

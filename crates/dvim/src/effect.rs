@@ -6,7 +6,7 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::interval::{self, Interval};
-use crate::matching::{Index, Points};
+use crate::matching::{Index, Instructions, Points};
 use crate::metric::Metric;
 use crate::outcome::Outcome;
 use crate::survival::{FEW_AT_RISK, Summary};
@@ -18,6 +18,11 @@ pub struct GroupEstimate {
     pub curve: Summary,
     /// Distance from the unit to the farthest member of the group.
     pub diameter: f64,
+}
+
+impl GroupEstimate {
+    /// Of nobody.
+    const NOTHING: GroupEstimate = GroupEstimate { curve: Summary::nothing_seen(0), diameter: 0.0 };
 }
 
 /// One arm of one unit: its cure group and its time group.
@@ -273,6 +278,7 @@ pub struct Pool {
     /// All of the outcomes in order of time, where units do not all count alike.
     outcomes: Option<Vec<Outcome>>,
     horizon: f64,
+    with: Instructions,
 }
 
 impl Pool {
@@ -299,7 +305,14 @@ impl Pool {
         for (r, &i) in order.iter().enumerate() {
             rank[i as usize] = r as u32;
         }
-        Pool { units, rank, by_time: order.iter().map(|&i| outcomes[i as usize]).collect(), outcomes: None, horizon }
+        Pool {
+            units,
+            rank,
+            by_time: order.iter().map(|&i| outcomes[i as usize]).collect(),
+            outcomes: None,
+            horizon,
+            with: Instructions::best(),
+        }
     }
 
     /// Number of units.
@@ -338,7 +351,7 @@ impl Pool {
         let words = self.len() / 32 + 1;
         if words > 4 * members.len() {
             ranks.extend(members.iter().map(|&m| self.rank[m as usize]));
-            ranks.sort_unstable();
+            self.with.sort_distinct(ranks);
             return;
         }
         // A large share of the pool: a bit for each of its units, read from the left, is cheaper than sorting.
@@ -448,28 +461,46 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// The group of each query with `k` members, and the groups themselves. `own` is the position of each query that is in
-    /// the cohort.
-    pub fn estimate_keeping(&self, queries: &Points, own: &[Option<u32>], k: usize) -> (Vec<GroupEstimate>, Groups) {
+    /// The group of each query with `k` members, and, where `keep` asks for them, the groups themselves. `own` is the position of
+    /// each query that is in the cohort.
+    pub fn estimate_keeping(
+        &self,
+        queries: &Points,
+        own: &[Option<u32>],
+        k: usize,
+        keep: bool,
+    ) -> (Vec<GroupEstimate>, Groups) {
         let n = queries.len();
-        let mut groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
-        let mut estimates: Vec<Option<GroupEstimate>> = vec![None; n];
+        let mut estimates = vec![GroupEstimate::NOTHING; n];
+        let mut groups = Groups::default();
+        let estimate = |members: &[u32], farthest: f64, scratch: &mut Vec<u32>| {
+            let curve = self.pool.summary(members, scratch);
+            GroupEstimate { curve, diameter: farthest.sqrt() }
+        };
+        if !keep {
+            let places = estimates.iter_mut().collect();
+            self.index.nearest_sets(queries, k, false, places, Vec::new, |scratch, place, _, members, ends| {
+                **place = estimate(members, ends.farthest, scratch);
+            });
+            return (estimates, groups);
+        }
+        groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
         let rows = groups.ranks.chunks_mut(k.max(1)).zip(&mut groups.nearest).zip(&mut estimates).collect();
         self.index.nearest_sets(
             queries,
             k,
+            true,
             rows,
             Vec::new,
-            |scratch, ((ranks, nearest), estimate), query, members, ends| {
-                let curve = self.pool.summary(members, scratch);
-                **estimate = Some(GroupEstimate { curve, diameter: ends.farthest.sqrt() });
+            |scratch, ((ranks, nearest), place), query, members, ends| {
+                **place = estimate(members, ends.farthest, scratch);
                 ranks.copy_from_slice(scratch);
                 let is_other = |m: u32| self.pool.units.get(m as usize).copied() != own[query];
                 let other = ends.nearest.iter().find(|(_, m)| is_other(*m));
                 **nearest = other.map_or(f64::INFINITY, |(squared, _)| squared.sqrt());
             },
         );
-        (estimates.into_iter().map(|e| e.expect("each query is answered")).collect(), groups)
+        (estimates, groups)
     }
 
     /// Applies `f(scratch, query, members, squared distances)` to the `k` nearest of each query, on all threads;

@@ -94,7 +94,7 @@ pub struct Summary {
 
 impl Summary {
     /// Of a sample of this size, before anything happens.
-    fn nothing_seen(n: usize) -> Summary {
+    pub(crate) const fn nothing_seen(n: usize) -> Summary {
         Summary {
             survival: 1.0,
             event_area: 0.0,

@@ -34,9 +34,20 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
     index.nearest_sets(
         queries,
         k,
+        true,
         places,
         || (),
         |(), place: &mut &mut Option<(Vec<u32>, Ends)>, _, members, ends| **place = Some((members.to_vec(), *ends)),
+    );
+    let mut farthest = vec![0.0; queries.len()];
+    let places = farthest.iter_mut().collect();
+    index.nearest_sets(
+        queries,
+        k,
+        false,
+        places,
+        || (),
+        |(), place: &mut &mut f64, _, _, ends| **place = ends.farthest,
     );
     for (query, set) in found.into_iter().enumerate() {
         let (mut members, ends) = set.expect("each query is answered");
@@ -47,6 +58,7 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         assert_eq!(members, sorted);
         if k > 0 {
             assert_eq!(ends.farthest.to_bits(), squared[k - 1].to_bits());
+            assert_eq!(farthest[query].to_bits(), squared[k - 1].to_bits());
             assert_eq!(ends.nearest[0], (squared[0], positions[0]));
         }
         if k > 1 {
@@ -195,8 +207,27 @@ fn larger_sets_with_learned_and_equal_weights() {
             assert_exact(&reference, &queries, k);
         }
     }
-    let wide = vec![(Axis::Smooth, 1.0); 200];
-    assert_exact(&draw.points(1000, &wide), &draw.points(40, &wide), 100);
+    // Up to and beyond the axes that a look in bytes takes.
+    for dim in [200, 256, 257] {
+        let wide = vec![(Axis::Smooth, 1.0); dim];
+        assert_exact(&draw.points(1000, &wide), &draw.points(40, &wide), 100);
+    }
+}
+
+/// Skewed axes with long tails: a look in bytes moves many points to the end of its box, and queries with them.
+#[test]
+fn long_tails() {
+    let mut draw = Draw(17);
+    let axes = vec![(Axis::Smooth, 1.0); 9];
+    let skewed = |mut points: Points| {
+        points.coords.iter_mut().for_each(|x| *x = (4.0 * *x).exp());
+        points
+    };
+    let reference = skewed(draw.points(4000, &axes));
+    let queries = skewed(draw.points(60, &axes));
+    for k in [1, 50, 700] {
+        assert_exact(&reference, &queries, k);
+    }
 }
 
 /// The same neighbours on any number of threads.

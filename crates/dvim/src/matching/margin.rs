@@ -19,6 +19,7 @@
 //! Points beyond the bound are not in the answer, however ties fall.
 
 use super::Points;
+use super::simd::Instructions;
 use super::tree::CHUNK;
 use rayon::prelude::*;
 
@@ -26,8 +27,10 @@ use rayon::prelude::*;
 pub(super) struct Margin {
     /// Axes in the order of the first pass: largest variance first.
     pub(super) axes: Vec<u32>,
+    /// Of the axes in this order.
     centre: Vec<f64>,
     scale: f64,
+    with: Instructions,
     /// The largest ‖x̂ − x′‖ of the reference points.
     residual: f64,
     /// g, h, v, u of the text above.
@@ -35,13 +38,16 @@ pub(super) struct Margin {
     h: f64,
     v: f64,
     u: f64,
+    /// 1/(1 − g) and 1/(1 − h).
+    by_g: f64,
+    by_h: f64,
 }
 
 /// Coordinates of the first pass stay below this, so that no sum of squares overflows `f32`.
 const LARGEST: f64 = (1_u64 << 50) as f64;
 
 impl Margin {
-    pub(super) fn of(reference: &Points) -> Margin {
+    pub(super) fn of(reference: &Points, with: Instructions) -> Margin {
         let p = reference.dim;
         let n = reference.len();
         let rows = || reference.coords.par_chunks(p * CHUNK).map(|rows| rows.chunks_exact(p));
@@ -85,16 +91,21 @@ impl Margin {
         let mut variance: Vec<(f64, u32)> =
             (0..p).map(|a| ((square[a] - sum[a] * sum[a] / n as f64).max(0.0), a as u32)).collect();
         variance.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-        let axes = variance.into_iter().map(|(_, a)| a).collect();
+        let axes: Vec<u32> = variance.into_iter().map(|(_, a)| a).collect();
+        let centre = axes.iter().map(|&a| centre[a as usize]).collect();
         let dim = p as f64;
         let tiny = 2.0_f64.powi(-1074);
+        let (g, h) = ((dim + 4.0) * 2.0_f64.powi(-23), (dim + 4.0) * 2.0_f64.powi(-52));
         let mut margin = Margin {
             axes,
             centre,
             scale,
+            with,
             residual: 0.0,
-            g: (dim + 4.0) * 2.0_f64.powi(-23),
-            h: (dim + 4.0) * 2.0_f64.powi(-52),
+            g,
+            h,
+            by_g: 1.0 / (1.0 - g),
+            by_h: 1.0 / (1.0 - h),
             v: dim * 2.0_f64.powi(-148),
             u: (dim * tiny * scale) * scale,
         };
@@ -110,20 +121,11 @@ impl Margin {
     /// Writes x̂, axes in the order of the first pass, and returns a bound of ‖x̂ − x′‖; `None` when the
     /// point is so far out that `f32` could overflow.
     pub(super) fn image(&self, point: &[f64], image: &mut [f32]) -> Option<f64> {
-        let mut lost = 0.0_f64;
-        let mut norm = 0.0_f64;
-        for (out, &a) in image.iter_mut().zip(&self.axes) {
-            let a = a as usize;
-            // One relative rounding, of the difference: accounted for below by 2⁻⁵²·‖x′‖.
-            let x = (point[a] - self.centre[a]) * self.scale;
-            if x.is_nan() || x.abs() >= LARGEST {
-                return None;
-            }
-            let rounded = x as f32;
-            let e = x - f64::from(rounded); // exact: both ends share their leading digits
-            *out = rounded;
-            lost += e * e;
-            norm += x * x;
+        // One relative rounding for each axis, of the difference: accounted for below by 2⁻⁵²·‖x′‖. What rounding to `f32` loses
+        // is known exactly: both ends share their leading digits.
+        let (lost, norm, most) = self.with.image(point, &self.axes, &self.centre, self.scale, image);
+        if norm.is_nan() || most >= LARGEST {
+            return None;
         }
         let tiny = 2.0_f64.powi(-500); // what underflow can hide in the squares above
         Some((lost.sqrt() + f64::EPSILON * norm.sqrt()) * (1.0 + 1e-9) + tiny)
@@ -137,8 +139,13 @@ impl Margin {
     /// At least K points have a first-pass distance of at most `t`: a limit that no point of the answer
     /// exceeds.
     pub(super) fn limit(&self, t: f32, error: f64) -> f32 {
-        let near = ((f64::from(t) + self.v) / (1.0 - self.g)).sqrt() + error;
+        let near = self.reach(t) + error;
         self.limit_of_scaled(near * near * (1.0 + self.h) + self.u, error)
+    }
+
+    /// The most that ‖x̂ − ŷ‖ can be where the first-pass distance is at most `limit`.
+    pub(super) fn reach(&self, limit: f32) -> f64 {
+        ((f64::from(limit) + self.v) * self.by_g).sqrt()
     }
 
     /// The K-th smallest distance of the package is at most `squared`: a limit as above.
@@ -147,7 +154,7 @@ impl Margin {
     }
 
     fn limit_of_scaled(&self, kth: f64, error: f64) -> f32 {
-        let far = ((kth + self.u) / (1.0 - self.h)).sqrt() + error;
+        let far = ((kth + self.u) * self.by_h).sqrt() + error;
         // The factor covers the few roundings of this very computation.
         let limit = (far * far * (1.0 + self.g) + self.v) * (1.0 + 1e-12);
         // Also for NaN (0·∞ or ∞·0): no limit. Absent points are at +∞, beyond f32::MAX.

@@ -4,9 +4,10 @@
 //!
 //! - `sweep.rs`: one axis varies, as for a score. A sorted list and two pointers.
 //! - `tree.rs`: everything else. A kd-tree of panels of points, walked by groups of queries.
-//! - `margin.rs`: why its first pass may be in `f32`; `select.rs`: the best K, and their exact ranking;
-//!   `simd.rs`: the kernels, for each instruction set.
+//! - `margin.rs`: why its first pass may be in `f32`; `coarse.rs`: why a look in bytes may come before it; `select.rs`: the
+//!   best K, and their exact ranking; `simd.rs`: the kernels, for each instruction set.
 
+mod coarse;
 mod margin;
 mod scan;
 mod select;
@@ -19,6 +20,7 @@ use rayon::prelude::*;
 pub use scan::scan;
 pub use select::Ends;
 pub use simd::Instructions;
+use tree::Wanted;
 
 /// Points of match space, row-major. All coordinates are finite.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +86,7 @@ enum Way {
 /// What a thread needs besides the index.
 enum Scratch {
     Sweep(sweep::Scratch),
-    Tree(tree::Walk),
+    Tree(Box<tree::Walk>),
 }
 
 impl Index {
@@ -219,10 +221,12 @@ impl Index {
 
     /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
     /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
+    /// The nearest two are found only where `nearest` asks for them.
     pub fn nearest_sets<S, P: Send>(
         &self,
         queries: &Points,
         k: usize,
+        nearest: bool,
         places: Vec<P>,
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut P, usize, &[u32], &Ends) + Sync + Send,
@@ -232,7 +236,7 @@ impl Index {
             let mut next = || places.next().expect("a place for each query");
             match (&self.way, scratch) {
                 (Way::Tree(tree), Scratch::Tree(walk)) if k > 0 => {
-                    tree.search(queries, members, walk, false, |query, found| {
+                    tree.search(queries, members, walk, Wanted::Set { nearest }, |query, found| {
                         let ends = found.ends.as_ref().expect("a set has ends");
                         visit(state, next(), query, &found.positions, ends);
                     });
@@ -274,7 +278,7 @@ impl Index {
     fn scratch(&self, k: usize) -> Scratch {
         match &self.way {
             Way::Nothing | Way::Sweep(_) => Scratch::Sweep(sweep::Scratch::default()),
-            Way::Tree(tree) => Scratch::Tree(tree::Walk::new(tree, k)),
+            Way::Tree(tree) => Scratch::Tree(Box::new(tree::Walk::new(tree, k))),
         }
     }
 
@@ -300,7 +304,7 @@ impl Index {
                 }
             }
             (Way::Tree(tree), Scratch::Tree(walk)) => {
-                tree.search(queries, members, walk, true, |query, found| {
+                tree.search(queries, members, walk, Wanted::Ranked, |query, found| {
                     answer(query, &found.positions, &found.distances);
                 });
             }

@@ -1,9 +1,10 @@
 //! The best K so far, without a heap: candidates are appended while they are within a limit, and from
 //! time to time the limit is lowered to about the K-th smallest by counting, which vectorises.
 
+use super::coarse::{Coarse, Level};
 use super::margin::Margin;
 use super::scan::squared_distance;
-use super::simd::{Instructions, LANES, Lanes};
+use super::simd::{Instructions, LANES, Lanes, Words};
 
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
 const BURST: usize = LANES * (LANES + 1);
@@ -28,12 +29,36 @@ pub(super) struct Candidates {
     pub(super) limit: f32,
     /// E of the margin, for this query.
     error: f64,
+    /// Slots that a look in bytes did not rule out; the first `waiting` are still to be measured.
+    pending: Vec<u32>,
+    waiting: usize,
+    /// The query in bytes, and the least V that is not ruled out.
+    level: Level,
+    least: i32,
+}
+
+/// What a search by bytes works on.
+pub(super) struct Looks<'a> {
+    pub(super) with: Instructions,
+    pub(super) margin: &'a Margin,
+    pub(super) coarse: &'a Coarse,
+    /// Images by slot.
+    pub(super) images: &'a [f32],
+    pub(super) rows: Rows<'a>,
+}
+
+/// Panels of one leaf, in bytes.
+pub(super) struct Leaf<'a> {
+    pub(super) panels: &'a [Words],
+    pub(super) count: usize,
+    pub(super) first_slot: u32,
 }
 
 /// What is known of a group whose members are not ranked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
-    /// The nearest two by (squared distance, position); the second is infinitely far where there is only one.
+    /// The nearest two by (squared distance, position); the second is infinitely far where there is only one, both where nobody
+    /// asked for them.
     pub nearest: [(f64, u32); 2],
     /// The largest squared distance.
     pub farthest: f64,
@@ -169,10 +194,22 @@ impl Ranking {
 }
 
 impl Candidates {
-    pub(super) fn new(k: usize) -> Candidates {
+    pub(super) fn new(with: Instructions, k: usize) -> Candidates {
         let full = k + k.max(2 * LANES);
-        let room = full + BURST;
-        Candidates { near: vec![0.0; room], slot: vec![0; room], len: 0, k, full, limit: f32::MAX, error: 0.0 }
+        let room = full + if with.are_coarse() { LANES } else { BURST };
+        Candidates {
+            near: vec![0.0; room],
+            slot: vec![0; room],
+            len: 0,
+            k,
+            full,
+            limit: f32::MAX,
+            error: 0.0,
+            pending: vec![0; if with.are_coarse() { LANES + BURST } else { 0 }],
+            waiting: 0,
+            level: Level::default(),
+            least: i32::MIN,
+        }
     }
 
     /// Forgets the last query.
@@ -206,10 +243,96 @@ impl Candidates {
         );
     }
 
+    /// Begins with the leaf where the query lives: measures about K of its points, those that are nearest in bytes.
+    pub(super) fn begin(
+        &mut self,
+        on: &Looks<'_>,
+        leaf: &Leaf<'_>,
+        image: &[f32],
+        query: &[f64],
+        (values, guess): (&mut [f32], &mut f32),
+        ranking: &mut Ranking,
+    ) {
+        on.coarse.level(image, &mut self.level);
+        self.waiting = 0;
+        self.least = on.coarse.least(&self.level, self.limit, on.margin);
+        let n = leaf.count * LANES;
+        if self.k >= n {
+            self.look(on, leaf, image, query, ranking);
+            return;
+        }
+        let values = &mut values[..n];
+        on.with.coarse_values(&self.level.words, leaf.panels, leaf.count, self.level.constant(), values);
+        // Queries of a group live near each other: the cut of the last is a good guess.
+        let cut = on.with.threshold(values, self.k, self.k / 8, *guess).min(Coarse::MOST_VALUE);
+        *guess = cut;
+        self.waiting = on.with.between(values, f32::NEG_INFINITY, cut, leaf.first_slot, &mut self.pending);
+        self.measure(on, image, query, 0, ranking);
+        if self.len >= self.k {
+            let (_, most) = on.with.range(&self.near[..self.len]);
+            self.lower(on, on.margin.limit(most, self.error));
+        }
+        // Of the others, those that the limit does not rule out.
+        let most = self.level.value(self.least).min(Coarse::MOST_VALUE);
+        self.waiting = on.with.between(values, cut, most, leaf.first_slot, &mut self.pending);
+        self.measure(on, image, query, LANES - 1, ranking);
+    }
+
+    /// Looks at a leaf, and measures what was not ruled out as soon as there are enough to fill the registers.
+    #[inline]
+    pub(super) fn look(
+        &mut self,
+        on: &Looks<'_>,
+        leaf: &Leaf<'_>,
+        image: &[f32],
+        query: &[f64],
+        ranking: &mut Ranking,
+    ) {
+        self.waiting = on.with.coarse_slots(
+            &self.level.words,
+            leaf.panels,
+            leaf.count,
+            self.least,
+            leaf.first_slot,
+            &mut self.pending,
+            self.waiting,
+        );
+        if self.waiting >= LANES {
+            self.measure(on, image, query, LANES - 1, ranking);
+        }
+    }
+
+    /// Measures pending points until at most `left` wait.
+    pub(super) fn measure(&mut self, on: &Looks<'_>, image: &[f32], query: &[f64], left: usize, ranking: &mut Ranking) {
+        while self.waiting > left {
+            let from = self.waiting.saturating_sub(LANES);
+            let slots = &self.pending[from..self.waiting];
+            self.len = on.with.fine(image, on.images, slots, self.limit, &mut self.near, &mut self.slot, self.len);
+            self.waiting = from;
+            if self.is_full() {
+                self.tighten(on.with, on.margin);
+                if self.is_full() {
+                    self.settle(on.with, on.margin, query, &on.rows, ranking);
+                }
+                self.lower(on, self.limit);
+            }
+        }
+    }
+
+    fn lower(&mut self, on: &Looks<'_>, limit: f32) {
+        self.limit = self.limit.min(limit);
+        self.least = on.coarse.least(&self.level, self.limit, on.margin);
+    }
+
     /// Whether it is time to lower the limit.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.len >= self.full
+    }
+
+    /// About the K-th smallest: those that are gathered were all within the limit, and most are near it.
+    fn guess(&self) -> f32 {
+        if self.limit < f32::MAX { self.limit * (1.0 + self.k as f32 / self.len as f32) * 0.5 } else { self.near[0] }
     }
 
     /// Lowers the limit to just above the K-th smallest so far and drops what is beyond it.
@@ -217,7 +340,7 @@ impl Candidates {
         if self.len <= self.k {
             return;
         }
-        let kth = threshold(with, &self.near[..self.len], self.k, self.k / 8);
+        let kth = with.threshold(&self.near[..self.len], self.k, self.k / 8, self.guess());
         self.limit = self.limit.min(margin.limit(kth, self.error));
         self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], self.limit);
     }
@@ -268,13 +391,13 @@ impl Candidates {
     /// Lowers the limit for the last time.
     fn close(&mut self, with: Instructions, margin: &Margin) {
         if self.len > self.k {
-            let kth = threshold(with, &self.near[..self.len], self.k, 0);
+            let kth = with.threshold(&self.near[..self.len], self.k, 0, self.guess());
             let limit = margin.limit(kth, self.error);
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
         }
     }
 
-    /// The answer as a set: who the K are, in any order, and the ends of their distances.
+    /// The answer as a set: who the K are, in any order, and the ends of their distances; the near end only where `nearest`.
     ///
     /// Where the limit leaves exactly K they are the answer, and only those are measured exactly that can be an end. For any
     /// t, points with a first-pass distance above `limit(t)` are truly farther than those of at most t (the margin's
@@ -287,6 +410,7 @@ impl Candidates {
         margin: &Margin,
         query: &[f64],
         rows: &Rows<'_>,
+        nearest: bool,
         ranking: &mut Ranking,
     ) {
         self.close(with, margin);
@@ -296,13 +420,16 @@ impl Candidates {
             return;
         }
         let (near, slots) = (&self.near[..self.len], &self.slot[..self.len]);
-        let (mut least, mut second, mut most) = (f32::INFINITY, f32::INFINITY, 0.0_f32);
-        for &d in near {
-            second = second.min(d.max(least));
-            least = least.min(d);
-            most = most.max(d);
+        let (_, most) = with.range(near);
+        let mut low = f32::NEG_INFINITY;
+        if nearest {
+            let (mut least, mut second) = (f32::INFINITY, f32::INFINITY);
+            for &d in near {
+                second = second.min(d.max(least));
+                least = least.min(d);
+            }
+            low = margin.limit(if second.is_finite() { second } else { most }, self.error);
         }
-        let low = margin.limit(if second.is_finite() { second } else { most }, self.error);
         let high = most - 2.0 * (margin.limit(most, self.error) - most);
         let mut ends = Ends::NONE;
         ranking.positions.clear();
@@ -316,44 +443,6 @@ impl Candidates {
         }
         ranking.ends = Some(ends);
     }
-}
-
-/// A value that at least `k` of `values` do not exceed, and at most `k + slack` where ties allow.
-/// Needs `1 ≤ k ≤ values.len()`; the values are not negative.
-fn threshold(with: Instructions, values: &[f32], k: usize, slack: usize) -> f32 {
-    let (least, most) = with.range(values);
-    // Invariant: fewer than k are ≤ low (as bits), at least k are ≤ high.
-    let (mut high, mut above) = (most, values.len());
-    if with.count(values, least) >= k {
-        return least;
-    }
-    let (mut low, mut below) = (least, 1);
-    let aim = (k + slack / 2) as f32;
-    let mut step = 0;
-    while above > k + slack {
-        // Interpolate a few times, then halve the bits, which ends for any values.
-        let middle = if step < 8 {
-            let share = (aim - below as f32) / (above - below) as f32;
-            low + (high - low) * share.clamp(0.02, 0.98)
-        } else {
-            f32::from_bits(low.to_bits() + (high.to_bits() - low.to_bits()) / 2)
-        };
-        step += 1;
-        if middle <= low || middle >= high {
-            if high.to_bits() - low.to_bits() <= 1 {
-                break;
-            }
-            step = 8;
-            continue;
-        }
-        let n = with.count(values, middle);
-        if n >= k {
-            (high, above) = (middle, n);
-        } else {
-            (low, below) = (middle, n);
-        }
-    }
-    high
 }
 
 /// Exact distances of the points in `slots`: the sum of [`squared_distance`], eight points at a time.

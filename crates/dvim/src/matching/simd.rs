@@ -1,5 +1,5 @@
-//! The kernels of the search, once per instruction set: AVX-512, AVX2 with FMA, and plain Rust that
-//! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the crate is here.
+//! The kernels of the search, once per instruction set: AVX-512, with and without VNNI, AVX2 with FMA, and plain Rust that
+//! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the search is here and in `simd/`.
 //!
 //! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis].0[lane]`).
 //!
@@ -8,6 +8,9 @@
 //! order. Rounding is monotone, so the computed gap of a box never exceeds the computed distance of a
 //! point inside it, and a partial sum never exceeds the whole: comparisons need no tolerance.
 
+#[cfg(target_arch = "x86_64")]
+mod vnni;
+
 /// Points in a panel, and children of a node.
 pub(super) const LANES: usize = 16;
 
@@ -15,6 +18,11 @@ pub(super) const LANES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Lanes(pub(super) [f32; LANES]);
+
+/// A word for each point of a panel: four axes in bytes, or a number that goes with them.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Words(pub(super) [i32; LANES]);
 
 /// A group of panels is given up when, after `early` axes, and then after each `STAGE` more, no lane can
 /// enter. Checks cost little beside this many axes.
@@ -37,6 +45,9 @@ enum Set {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// With products of bytes, which look at points before [`Set::Avx512`] measures them.
+    #[cfg(target_arch = "x86_64")]
+    Vnni,
 }
 
 impl Instructions {
@@ -46,11 +57,22 @@ impl Instructions {
         let mut sets = vec![Instructions(Set::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // Processors with AVX2 have the others; a virtual machine may hide them.
+            let basic = is_x86_feature_detected!("popcnt")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt");
+            if basic && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 sets.push(Instructions(Set::Avx2));
             }
-            if is_x86_feature_detected!("avx512f") {
+            if sets.len() > 1 && is_x86_feature_detected!("avx512f") {
                 sets.push(Instructions(Set::Avx512));
+                if is_x86_feature_detected!("avx512vnni")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vbmi2")
+                {
+                    sets.push(Instructions(Set::Vnni));
+                }
             }
         }
         sets
@@ -59,6 +81,95 @@ impl Instructions {
     /// The widest that this processor has.
     pub fn best() -> Instructions {
         Instructions::available().pop().unwrap_or(Instructions(Set::Portable))
+    }
+
+    /// The widest without products of bytes.
+    pub(super) fn without_bytes() -> Instructions {
+        Instructions::available().into_iter().rfind(|with| !with.are_coarse()).unwrap_or(Instructions(Set::Portable))
+    }
+
+    /// Whether points are looked at in bytes first: `coarse_slots`, `coarse_values` and `fine` are for these only.
+    pub(super) fn are_coarse(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return self.0 == Set::Vnni;
+        #[cfg(not(target_arch = "x86_64"))]
+        return false;
+    }
+
+    /// Appends the slots of all points of the first `count` panels whose V with `query` is at least `least` to `slots`, behind
+    /// its first `len` entries. Returns the new length.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn coarse_slots(
+        self,
+        query: &[i32],
+        panels: &[Words],
+        count: usize,
+        least: i32,
+        first_slot: u32,
+        slots: &mut [u32],
+        len: usize,
+    ) -> usize {
+        assert!(count * (query.len() + 1) <= panels.len() && len + LANES * (count + 1) <= slots.len());
+        match self.0 {
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Vnni => unsafe { vnni::coarse_slots(query, panels, count, least, first_slot, slots, len) },
+            _ => unreachable!("no products of bytes"),
+        }
+    }
+
+    /// Writes `constant` − 2V of all points of the first `count` panels.
+    #[inline]
+    pub(super) fn coarse_values(self, query: &[i32], panels: &[Words], count: usize, constant: i32, out: &mut [f32]) {
+        assert!(count * (query.len() + 1) <= panels.len() && LANES * count <= out.len());
+        match self.0 {
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Vnni => unsafe { vnni::coarse_values(query, panels, count, constant, out) },
+            _ => unreachable!("no products of bytes"),
+        }
+    }
+
+    /// Writes the slots of the values above `above` and at most `most`; the value at `i` is that of slot `first_slot` + `i`. Whole
+    /// groups of 16 only.
+    #[inline]
+    pub(super) fn between(self, values: &[f32], above: f32, most: f32, first_slot: u32, slots: &mut [u32]) -> usize {
+        assert!(values.len().is_multiple_of(LANES) && values.len() + LANES <= slots.len());
+        match self.0 {
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Vnni => unsafe { vnni::between(values, above, most, first_slot, slots) },
+            _ => unreachable!("no products of bytes"),
+        }
+    }
+
+    /// Computes the distances of `query` to up to 16 rows, by slot, and appends each that is at most `limit`, with its slot, to
+    /// `near` and `slot` behind their first `len` entries. Returns the new length.
+    #[inline]
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn fine(
+        self,
+        query: &[f32],
+        rows: &[f32],
+        slots: &[u32],
+        limit: f32,
+        near: &mut [f32],
+        slot: &mut [u32],
+        len: usize,
+    ) -> usize {
+        let highest = slots.iter().fold(0, |most, &s| most.max(s)) as usize;
+        assert!(slots.len() <= LANES && (highest + 1) * query.len() <= rows.len());
+        assert!(len + LANES <= near.len() && len + LANES <= slot.len());
+        if slots.is_empty() {
+            return len;
+        }
+        match self.0 {
+            // SAFETY: `available` found the instructions; the sizes were checked above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Vnni => unsafe { vnni::fine(query, rows, slots, limit, near, slot, len) },
+            _ => unreachable!("no products of bytes"),
+        }
     }
 
     /// Computes the distances of `query` to the panels named by the bits of `which` and appends each
@@ -90,7 +201,7 @@ impl Instructions {
             Set::Avx2 => unsafe { avx2::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe {
+            Set::Avx512 | Set::Vnni => unsafe {
                 avx512::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len)
             },
         }
@@ -108,21 +219,34 @@ impl Instructions {
             Set::Avx2 => unsafe { avx2::box_gaps(query, boxes) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::box_gaps(query, boxes) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::box_gaps(query, boxes) },
         }
     }
 
-    /// How many values are at most `limit`.
+    /// Asks for memory that will be read soon.
     #[inline]
-    pub(super) fn count(self, values: &[f32], limit: f32) -> usize {
+    pub(super) fn fetch<T>(self, row: &[T]) {
+        #[cfg(target_arch = "x86_64")]
+        for line in row.chunks(64 / size_of::<T>()) {
+            // SAFETY: a hint; it reads nothing.
+            unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = row;
+    }
+
+    /// A value that at least `k` of `values` do not exceed, and at most `k + slack` where ties allow.
+    /// Needs `1 ≤ k ≤ values.len()`; the values are not negative. Fastest where `guess` is near the answer.
+    #[inline]
+    pub(super) fn threshold(self, values: &[f32], k: usize, slack: usize, guess: f32) -> f32 {
         match self.0 {
-            Set::Portable => portable::count(values, limit),
+            Set::Portable => portable::threshold(values, k, slack, guess),
             // SAFETY: `available` found the instructions.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { avx2::count(values, limit) },
+            Set::Avx2 => unsafe { avx2::threshold(values, k, slack, guess) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::count(values, limit) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::threshold(values, k, slack, guess) },
         }
     }
 
@@ -136,7 +260,31 @@ impl Instructions {
             Set::Avx2 => unsafe { avx2::range(values) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::range(values) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::range(values) },
+        }
+    }
+
+    /// Writes (point − centre)·scale as `f32`, axes in the order of `axes`, as `centre` is. Returns the sum of squares of
+    /// what rounding lost, of what was rounded, and its largest size.
+    #[inline]
+    pub(super) fn image(
+        self,
+        point: &[f64],
+        axes: &[u32],
+        centre: &[f64],
+        scale: f64,
+        image: &mut [f32],
+    ) -> (f64, f64, f64) {
+        assert!(axes.len() == centre.len() && axes.len() == image.len() && axes.len() == point.len());
+        debug_assert!(axes.iter().all(|&a| (a as usize) < point.len()));
+        match self.0 {
+            Set::Portable => portable::image(point, axes, centre, scale, image),
+            // SAFETY: `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::image(point, axes, centre, scale, image) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 | Set::Vnni => unsafe { avx512::image(point, axes, centre, scale, image) },
         }
     }
 
@@ -150,7 +298,7 @@ impl Instructions {
             Set::Avx2 => portable::exact(query, points),
             // SAFETY: `available` found the instructions; the lengths are equal.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::exact(query, points) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::exact(query, points) },
         }
     }
 
@@ -164,7 +312,30 @@ impl Instructions {
             Set::Avx2 => unsafe { avx2::ranks(keys, ranks) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::ranks(keys, ranks) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::ranks(keys, ranks) },
+        }
+    }
+
+    /// Sorts values no two of which are equal, none of them `u32::MAX`: where they are few, by counting for each how many are
+    /// smaller, which takes n² comparisons but no branch.
+    pub fn sort_distinct(self, values: &mut [u32]) {
+        const FEW: usize = 192;
+        let n = values.len();
+        if n > FEW {
+            values.sort_unstable();
+            return;
+        }
+        let mut keys = [u32::MAX; FEW];
+        keys[..n].copy_from_slice(values);
+        let keys = &keys[..n.next_multiple_of(LANES)];
+        match self.0 {
+            Set::Portable => portable::scatter_sorted(keys, values),
+            // SAFETY: `available` found the instructions.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2::scatter_sorted(keys, values) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 | Set::Vnni => unsafe { avx512::scatter_sorted(keys, values) },
         }
     }
 
@@ -178,13 +349,87 @@ impl Instructions {
             Set::Avx2 => portable::compact(near, slot, limit),
             // SAFETY: `available` found the instructions; the lengths are equal.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512::compact(near, slot, limit) },
+            Set::Avx512 | Set::Vnni => unsafe { avx512::compact(near, slot, limit) },
         }
     }
 }
 
+/// The search of [`Instructions::threshold`]: `count` says how many values are at most a limit, `between` writes those above one
+/// and at most another, no more than 16, and says how many.
+#[inline(always)]
+fn bisect(
+    values: &[f32],
+    k: usize,
+    slack: usize,
+    guess: f32,
+    count: impl Fn(f32) -> usize,
+    between: impl Fn(f32, f32, &mut [f32; 2 * LANES]) -> usize,
+) -> f32 {
+    // Invariant: `below` < k are ≤ low, `above` ≥ k are ≤ high.
+    let (mut low, mut below, mut high, mut above) = (-1.0_f32, 0, f32::INFINITY, values.len());
+    let mut middle = guess;
+    let mut round = 0;
+    while above > k + slack {
+        if above - below <= LANES {
+            // The answer is among a few: the one with as many before it as are missing.
+            let mut few = [0.0; 2 * LANES];
+            let n = between(low, high, &mut few);
+            let before = |x: f32| few[..n].iter().map(|&y| u32::from(y < x)).sum::<u32>() as usize;
+            let upto = |x: f32| few[..n].iter().map(|&y| u32::from(y <= x)).sum::<u32>() as usize;
+            let wanted = k - below;
+            return few[..n].iter().copied().find(|&x| before(x) < wanted && upto(x) >= wanted).unwrap_or(high);
+        }
+        if !(middle > low && middle < high) {
+            let from = if low < 0.0 { -1 } else { i64::from(low.to_bits()) };
+            if i64::from(high.to_bits()) - from <= 1 {
+                break;
+            }
+            middle = f32::from_bits(((from + i64::from(high.to_bits())) / 2) as u32);
+        }
+        let n = count(middle);
+        if n >= k {
+            (high, above) = (middle, n);
+        } else {
+            (low, below) = (middle, n);
+        }
+        round += 1;
+        // Interpolate a few times: as if numbers grew with the cube of the value, then straight between the ends; then halve the
+        // bits, which ends for any values.
+        let aim = k as f32 + 0.5 * slack as f32;
+        middle = if round == 1 {
+            let n = n.max(1) as f32;
+            middle * (1.0 + (aim - n) / (3.0 * n)).clamp(0.5, 2.0)
+        } else if round < 8 && high < f32::INFINITY {
+            low.max(0.0) + (high - low.max(0.0)) * ((aim - below as f32) / (above - below) as f32).clamp(0.02, 0.98)
+        } else {
+            f32::NAN
+        };
+    }
+    // Nobody is beyond infinity, but the answer is a value.
+    if high < f32::INFINITY { high } else { values.iter().copied().fold(0.0, f32::max) }
+}
+
 mod portable {
     use super::{LANES, Lanes, next_stage};
+
+    #[inline(always)]
+    pub(super) fn threshold(values: &[f32], k: usize, slack: usize, guess: f32) -> f32 {
+        super::bisect(
+            values,
+            k,
+            slack,
+            guess,
+            |limit| count(values, limit),
+            |low, high, out| {
+                let mut n = 0;
+                for &v in values {
+                    out[n] = v;
+                    n = (n + usize::from(v > low && v <= high)).min(LANES);
+                }
+                n
+            },
+        )
+    }
 
     #[allow(clippy::too_many_arguments)]
     pub(super) fn scan_panels(
@@ -253,6 +498,22 @@ mod portable {
         sum
     }
 
+    /// Writes each key of the first `out.len()` to the place that it has in order.
+    #[inline(always)]
+    pub(super) fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
+        for (chunk, some) in keys.chunks_exact(LANES).enumerate() {
+            let mut smaller = [0_u32; LANES];
+            for &other in keys {
+                for i in 0..LANES {
+                    smaller[i] += u32::from(other < some[i]);
+                }
+            }
+            for i in 0..LANES.min(out.len() - (chunk * LANES).min(out.len())) {
+                out[smaller[i] as usize] = some[i];
+            }
+        }
+    }
+
     /// For each key, how many are smaller.
     #[inline(always)]
     pub(super) fn ranks(keys: &[i64], ranks: &mut [i64]) {
@@ -265,6 +526,20 @@ mod portable {
             }
             ranks8.copy_from_slice(&sum);
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn image(point: &[f64], axes: &[u32], centre: &[f64], scale: f64, image: &mut [f32]) -> (f64, f64, f64) {
+        let (mut lost, mut norm, mut most) = (0.0_f64, 0.0_f64, 0.0_f64);
+        for ((&axis, &c), out) in axes.iter().zip(centre).zip(image) {
+            let z = (point[axis as usize] - c) * scale;
+            *out = z as f32;
+            let e = z - f64::from(*out);
+            lost += e * e;
+            norm += z * z;
+            most = if z.abs() > most { z.abs() } else { most };
+        }
+        (lost, norm, most)
     }
 
     #[inline(always)]
@@ -302,7 +577,34 @@ mod avx2 {
 
     /// # Safety
     /// The processor has the instructions.
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
+        super::portable::scatter_sorted(keys, out);
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn threshold(values: &[f32], k: usize, slack: usize, guess: f32) -> f32 {
+        super::portable::threshold(values, k, slack, guess)
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn image(
+        point: &[f64],
+        axes: &[u32],
+        centre: &[f64],
+        scale: f64,
+        image: &mut [f32],
+    ) -> (f64, f64, f64) {
+        super::portable::image(point, axes, centre, scale, image)
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn ranks(keys: &[i64], ranks: &mut [i64]) {
         super::portable::ranks(keys, ranks);
     }
@@ -310,7 +612,7 @@ mod avx2 {
     /// # Safety
     /// The processor has AVX2 and FMA; `panels` holds every panel of `which`; `early ≤ query.len()`.
     #[allow(clippy::too_many_arguments)]
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn scan_panels(
         query: &[f32],
         panels: &[Lanes],
@@ -392,7 +694,7 @@ mod avx2 {
 
     /// # Safety
     /// The processor has AVX2 and FMA; `query` has at least `boxes.len() / 2` axes.
-    #[target_feature(enable = "avx2,fma")]
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let zero = _mm256_setzero_ps();
         let mut sum = [zero; 2];
@@ -418,14 +720,7 @@ mod avx2 {
 
     /// # Safety
     /// The processor has AVX2.
-    #[target_feature(enable = "avx2")]
-    pub(super) unsafe fn count(values: &[f32], limit: f32) -> usize {
-        super::portable::count(values, limit)
-    }
-
-    /// # Safety
-    /// The processor has AVX2.
-    #[target_feature(enable = "avx2")]
+    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn range(values: &[f32]) -> (f32, f32) {
         super::portable::range(values)
     }
@@ -444,8 +739,50 @@ mod avx512 {
     /// last are not added.
     ///
     /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
+        super::portable::scatter_sorted(keys, out);
+    }
+
+    /// # Safety
+    /// The processor has the instructions.
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn image(
+        point: &[f64],
+        axes: &[u32],
+        centre: &[f64],
+        scale: f64,
+        image: &mut [f32],
+    ) -> (f64, f64, f64) {
+        let scale = _mm512_set1_pd(scale);
+        let (mut lost, mut norm, mut most) = (_mm512_setzero_pd(), _mm512_setzero_pd(), _mm512_setzero_pd());
+        let mut start = 0;
+        while start < axes.len() {
+            let count = (axes.len() - start).min(8);
+            let inside = ((1_u32 << count) - 1) as __mmask8;
+            // SAFETY: only lanes inside are read and written; every axis is one of the point's, as the caller checked.
+            unsafe {
+                let at =
+                    _mm512_castsi512_si256(_mm512_maskz_loadu_epi32(inside.into(), axes.as_ptr().add(start).cast()));
+                let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), inside, at, point.as_ptr());
+                let x = _mm512_maskz_sub_pd(inside, x, _mm512_maskz_loadu_pd(inside, centre.as_ptr().add(start)));
+                let z = _mm512_mul_pd(x, scale);
+                let rounded = _mm512_cvtpd_ps(z);
+                _mm512_mask_storeu_ps(image.as_mut_ptr().add(start), inside.into(), _mm512_castps256_ps512(rounded));
+                let e = _mm512_sub_pd(z, _mm512_cvtps_pd(rounded));
+                lost = _mm512_fmadd_pd(e, e, lost);
+                norm = _mm512_fmadd_pd(z, z, norm);
+                most = _mm512_max_pd(most, _mm512_abs_pd(z));
+            }
+            start += 8;
+        }
+        (_mm512_reduce_add_pd(lost), _mm512_reduce_add_pd(norm), _mm512_reduce_max_pd(most))
+    }
+
+    /// # Safety
     /// The processor has AVX-512F; all points are as long as `query`.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn exact(query: &[f64], points: &[&[f64]; 8]) -> [f64; 8] {
         let mut sum = _mm512_setzero_pd();
         let mut start = 0;
@@ -488,7 +825,7 @@ mod avx512 {
 
     /// # Safety
     /// The processor has the instructions.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn ranks(keys: &[i64], ranks: &mut [i64]) {
         super::portable::ranks(keys, ranks);
     }
@@ -496,7 +833,7 @@ mod avx512 {
     /// # Safety
     /// The processor has AVX-512F; every panel in `list` lies inside `panels`; `early ≤ query.len()`.
     #[inline]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     unsafe fn distances<const N: usize>(
         query: &[f32],
         panels: *const Lanes,
@@ -537,7 +874,7 @@ mod avx512 {
     /// The processor has AVX-512F; `panels` holds every panel of `which`; `early ≤ query.len()`; `near` and
     /// `slot` have room for 16 entries behind the last that can be appended.
     #[allow(clippy::too_many_arguments)]
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn scan_panels(
         query: &[f32],
         panels: &[Lanes],
@@ -596,7 +933,7 @@ mod avx512 {
 
     /// # Safety
     /// The processor has AVX-512F; `query` has at least `boxes.len() / 2` axes.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn box_gaps(query: &[f32], boxes: &[Lanes]) -> [f32; LANES] {
         let zero = _mm512_setzero_ps();
         let mut sum = zero;
@@ -620,7 +957,7 @@ mod avx512 {
 
     /// # Safety
     /// The processor has AVX-512F.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn count(values: &[f32], limit: f32) -> usize {
         let bound = _mm512_set1_ps(limit);
         let mut n = 0;
@@ -639,7 +976,37 @@ mod avx512 {
 
     /// # Safety
     /// The processor has AVX-512F.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn threshold(values: &[f32], k: usize, slack: usize, guess: f32) -> f32 {
+        // SAFETY: the caller has the instructions.
+        super::bisect(
+            values,
+            k,
+            slack,
+            guess,
+            |limit| unsafe { count(values, limit) },
+            |low, high, out| {
+                let mut n = 0;
+                let (low, high) = (_mm512_set1_ps(low), _mm512_set1_ps(high));
+                for at in (0..values.len()).step_by(LANES) {
+                    let inside = if values.len() - at >= LANES { !0 } else { tail(values.len()) };
+                    // SAFETY: lanes beyond the end are masked out; at most 16 values are between, and 16 places follow each.
+                    unsafe {
+                        let v = _mm512_maskz_loadu_ps(inside, values.as_ptr().add(at));
+                        let keep = _mm512_mask_cmp_ps_mask::<_CMP_GT_OQ>(inside, v, low);
+                        let keep = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(keep, v, high);
+                        _mm512_storeu_ps(out.as_mut_ptr().add(n), _mm512_maskz_compress_ps(keep, v));
+                        n = (n + keep.count_ones() as usize).min(LANES);
+                    }
+                }
+                n
+            },
+        )
+    }
+
+    /// # Safety
+    /// The processor has AVX-512F.
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn range(values: &[f32]) -> (f32, f32) {
         let mut low = _mm512_set1_ps(f32::INFINITY);
         let mut high = _mm512_setzero_ps();
@@ -661,7 +1028,7 @@ mod avx512 {
 
     /// # Safety
     /// The processor has AVX-512F; the slices have the same length.
-    #[target_feature(enable = "avx512f")]
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn compact(near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
         let bound = _mm512_set1_ps(limit);
         let mut kept = 0;
@@ -766,10 +1133,38 @@ mod tests {
                 let kept = with.compact(&mut near, &mut slot, limit);
                 let mut ranks = vec![0; keys.len()];
                 with.ranks(&keys, &mut ranks);
-                (with.count(&values, limit), with.range(&values), near[..kept].to_vec(), slot[..kept].to_vec(), ranks)
+                (with.range(&values), near[..kept].to_vec(), slot[..kept].to_vec(), ranks)
             }).collect();
             prop_assert!(answers.iter().all(|a| a == &answers[0]), "{answers:?}");
-            prop_assert_eq!(answers[0].0, values.iter().filter(|v| **v <= limit).count());
+            prop_assert_eq!(answers[0].1.len(), values.iter().filter(|v| **v <= limit).count());
+        }
+
+        /// What a threshold promises, wherever the search for it begins.
+        #[test]
+        fn thresholds(values in proptest::collection::vec(prop_oneof![4 => 0.0_f32..9.0, 1 => Just(1.0), 1 => Just(0.0), 1 => 1e-40_f32..1e-38,
+                      1 => Just(f32::MAX)], 1..300), at in 0.0_f64..1.0, slack in 0_usize..20,
+                      guess in prop_oneof![0.0_f32..9.0, Just(f32::NAN), Just(0.0), Just(f32::INFINITY), Just(-3.0)]) {
+            let k = 1 + (at * (values.len() - 1) as f64) as usize;
+            let mut sorted = values.clone();
+            sorted.sort_by(f32::total_cmp);
+            for with in Instructions::available() {
+                let t = with.threshold(&values, k, slack, guess);
+                let n = values.iter().filter(|v| **v <= t).count();
+                // No more than the slack beyond the k-th, unless they tie with it.
+                prop_assert!(n >= k && (n <= k + slack || t == sorted[k - 1]), "{with:?}: {n} of {k} + {slack} at {t}");
+            }
+        }
+
+        #[test]
+        fn sorting(values in proptest::collection::hash_set(0_u32..5000, 0..250)) {
+            let values: Vec<u32> = values.into_iter().collect();
+            let mut expected = values.clone();
+            expected.sort_unstable();
+            for with in Instructions::available() {
+                let mut sorted = values.clone();
+                with.sort_distinct(&mut sorted);
+                prop_assert_eq!(&sorted, &expected, "{:?}", with);
+            }
         }
 
         /// The distances of the answer are those of the plain sum, in every bit.

@@ -3,9 +3,10 @@
 //! cache when the second of them needs it. Where boxes exclude nothing the walk *is* a blocked scan.
 
 use super::Points;
+use super::coarse::{self, Coarse};
 use super::margin::Margin;
-use super::select::{Candidates, Ends, Ranking, Rows};
-use super::simd::{Instructions, LANES, Lanes};
+use super::select::{Candidates, Ends, Leaf, Looks, Ranking, Rows};
+use super::simd::{Instructions, LANES, Lanes, Words};
 use rayon::prelude::*;
 
 /// Queries that walk together.
@@ -17,7 +18,7 @@ const BOX_AXES: usize = 12;
 /// Points that one task of the preparation takes.
 pub(super) const CHUNK: usize = 4096;
 /// A position that no point has: the filling of a panel's last lanes.
-const ABSENT: u32 = u32::MAX;
+pub(super) const ABSENT: u32 = u32::MAX;
 
 /// Children are nodes `first..first + count`, or, in a leaf, panels.
 #[derive(Clone, Copy)]
@@ -36,18 +37,34 @@ pub(super) struct Tree {
     nodes: Vec<Node>,
     /// For each node, axis by axis: 16 lower ends and 16 upper ends of its children.
     boxes: Vec<Lanes>,
-    /// Images of the points, panel by panel, axis-major.
-    panels: Vec<Lanes>,
+    images: Images,
     /// The points as given, by slot, and the position of each slot in the reference set.
     coords: Vec<f64>,
     position: Vec<u32>,
+}
+
+/// What is asked of a search.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// K members in order.
+    Ranked,
+    /// K members in any order with the largest of their distances, and with the nearest two.
+    Set { nearest: bool },
+}
+
+/// Images of the points.
+enum Images {
+    /// Panel by panel, axis-major: for processors that measure every point.
+    Panels(Vec<Lanes>),
+    /// Row by row in the order of slots, and before them panels in bytes: for those that look first.
+    Rows { coarse: Coarse, words: Vec<Words>, rows: Vec<f32> },
 }
 
 impl Tree {
     pub(super) fn build(reference: &Points, with: Instructions) -> Tree {
         let p = reference.dim;
         let n = reference.len();
-        let margin = Margin::of(reference);
+        let margin = Margin::of(reference, with);
         let mut images = vec![0.0_f32; n * p];
         reference.coords.par_chunks_exact(p).zip(images.par_chunks_exact_mut(p)).with_min_len(CHUNK).for_each(
             |(row, image)| {
@@ -58,17 +75,12 @@ impl Tree {
         let mut ids: Vec<u32> = (0..n as u32).collect();
         let builder = Builder { images: &images, dim: p, axes: box_axes };
         let Part { nodes, boxes, position, .. } = builder.subtree(&mut ids);
-        let mut panels = vec![Lanes([f32::INFINITY; LANES]); position.len() / LANES * p];
-        panels.par_chunks_exact_mut(p).zip(position.par_chunks_exact(LANES)).with_min_len(CHUNK / LANES).for_each(
-            |(panel, position)| {
-                for (lane, &at) in position.iter().enumerate().filter(|&(_, &at)| at != ABSENT) {
-                    for (axis, &x) in panel.iter_mut().zip(&images[at as usize * p..]) {
-                        axis.0[lane] = x;
-                    }
-                }
-            },
-        );
-        drop(images);
+        let with = if with.are_coarse() && p > coarse::MOST_AXES { Instructions::without_bytes() } else { with };
+        let images = if with.are_coarse() {
+            Images::in_rows(&images, p, &position)
+        } else {
+            Images::in_panels(&images, p, &position)
+        };
         let mut coords = vec![0.0; position.len() * p];
         coords.par_chunks_exact_mut(p).zip(&position).with_min_len(CHUNK).for_each(|(out, &at)| {
             if at != ABSENT {
@@ -83,10 +95,20 @@ impl Tree {
             early: if p > 12 { 8 } else { p },
             nodes,
             boxes,
-            panels,
+            images,
             coords,
             position,
         }
+    }
+
+    /// What a search by bytes works on; `None` where every point is measured.
+    fn looks(&self) -> Option<Looks<'_>> {
+        let Images::Rows { coarse, rows, .. } = &self.images else { return None };
+        Some(Looks { with: self.with, margin: &self.margin, coarse, images: rows, rows: self.rows() })
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows { dim: self.dim, coords: &self.coords, position: &self.position }
     }
 
     fn gaps(&self, node: usize, image: &[f32]) -> [f32; LANES] {
@@ -120,28 +142,50 @@ impl Tree {
         queries: &Points,
         members: &[(u32, u32)],
         walk: &mut Walk,
-        ranked: bool,
+        wanted: Wanted,
         mut answer: impl FnMut(usize, &Ranking),
     ) {
-        let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
+        let rows = self.rows();
+        let looks = self.looks();
         let mut active = 0_u32;
         for (i, &(home, query)) in members.iter().enumerate() {
+            if let Some(&(_, next)) = members.get(i + 1) {
+                self.with.fetch(queries.point(next as usize));
+            }
             let image = &mut walk.images[i * self.dim..(i + 1) * self.dim];
             let Some(residual) = self.margin.image(queries.point(query as usize), image) else {
                 continue;
             };
             active |= 1 << i;
             walk.found[i].reset(self.margin.error(residual));
-            self.leaf(home as usize, i, !0, queries.point(query as usize), walk);
-            walk.found[i].tighten(self.with, &self.margin);
+            let point = queries.point(query as usize);
+            match &looks {
+                None => {
+                    self.leaf(home as usize, i, !0, point, walk);
+                    walk.found[i].tighten(self.with, &self.margin);
+                }
+                Some(on) => {
+                    let Walk { images, found, values, guess, ranking, .. } = walk;
+                    let image = &images[i * self.dim..(i + 1) * self.dim];
+                    found[i].begin(on, &self.leaf_in_bytes(home as usize), image, point, (values, guess), ranking);
+                }
+            }
         }
-        self.descend(0, active, 0, queries, members, walk);
+        self.descend(0, active, 0, &looks, queries, members, walk);
         for (i, &(_, query)) in members.iter().enumerate() {
             let point = queries.point(query as usize);
             let ranking = &mut walk.ranking;
+            if let Some(on) = looks.as_ref().filter(|_| active & (1 << i) != 0) {
+                walk.found[i].measure(on, &walk.images[i * self.dim..(i + 1) * self.dim], point, 0, ranking);
+            }
             match active & (1 << i) != 0 {
-                true if ranked => walk.found[i].finish(self.with, &self.margin, point, &rows, ranking),
-                true => walk.found[i].finish_set(self.with, &self.margin, point, &rows, ranking),
+                true if wanted == Wanted::Ranked => {
+                    walk.found[i].finish(self.with, &self.margin, point, &rows, ranking)
+                }
+                true => {
+                    let nearest = wanted == Wanted::Set { nearest: true };
+                    walk.found[i].finish_set(self.with, &self.margin, point, &rows, nearest, ranking);
+                }
                 false => {
                     self.everything(point, &rows, walk.k, ranking);
                     ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
@@ -159,12 +203,29 @@ impl Tree {
         ranking.sort(self.with, &slots, k, query, rows);
     }
 
-    fn descend(&self, at: usize, active: u32, depth: usize, queries: &Points, members: &[(u32, u32)], walk: &mut Walk) {
+    #[allow(clippy::too_many_arguments)]
+    fn descend(
+        &self,
+        at: usize,
+        active: u32,
+        depth: usize,
+        looks: &Option<Looks<'_>>,
+        queries: &Points,
+        members: &[(u32, u32)],
+        walk: &mut Walk,
+    ) {
         let node = self.nodes[at];
         if node.is_leaf {
             for i in bits(active) {
                 if members[i].0 as usize == at {
                     continue; // was visited first
+                }
+                if let Some(on) = looks {
+                    let Walk { images, found, ranking, .. } = walk;
+                    let image = &images[i * self.dim..(i + 1) * self.dim];
+                    let point = queries.point(members[i].1 as usize);
+                    found[i].look(on, &self.leaf_in_bytes(at), image, point, ranking);
+                    continue;
                 }
                 let gaps = self.gaps(at, &walk.images[i * self.dim..(i + 1) * self.dim]);
                 let which = within(&gaps, walk.found[i].limit);
@@ -196,9 +257,19 @@ impl Tree {
                 }
             }
             if some != 0 {
-                self.descend(node.first as usize + c as usize, some, depth + 1, queries, members, walk);
+                self.descend(node.first as usize + c as usize, some, depth + 1, looks, queries, members, walk);
             }
         }
+    }
+
+    #[inline]
+    fn leaf_in_bytes(&self, at: usize) -> Leaf<'_> {
+        let Images::Rows { words, .. } = &self.images else {
+            unreachable!("there are bytes where points are looked at")
+        };
+        let (node, size) = (self.nodes[at], self.dim.div_ceil(4) + 1);
+        let (first, count) = (node.first as usize, node.count as usize);
+        Leaf { panels: &words[first * size..(first + count) * size], count, first_slot: node.first * LANES as u32 }
     }
 
     #[inline]
@@ -206,15 +277,17 @@ impl Tree {
         let node = self.nodes[at];
         let which = which & (((1_u32 << node.count) - 1) as u16);
         let size = self.dim;
-        let panels = &self.panels[node.first as usize * size..(node.first as usize + node.count as usize) * size];
+        let Images::Panels(panels) = &self.images else {
+            unreachable!("there are panels where every point is measured")
+        };
+        let panels = &panels[node.first as usize * size..(node.first as usize + node.count as usize) * size];
         let found = &mut walk.found[member];
         let image = &walk.images[member * self.dim..(member + 1) * self.dim];
         found.visit(self.with, image, panels, which, self.early, node.first * LANES as u32);
         if found.is_full() {
             found.tighten(self.with, &self.margin);
             if found.is_full() {
-                let rows = Rows { dim: self.dim, coords: &self.coords, position: &self.position };
-                found.settle(self.with, &self.margin, point, &rows, &mut walk.ranking);
+                found.settle(self.with, &self.margin, point, &self.rows(), &mut walk.ranking);
             }
         }
     }
@@ -226,6 +299,10 @@ pub(super) struct Walk {
     images: Vec<f32>,
     found: Vec<Candidates>,
     gaps: Vec<[f32; LANES]>,
+    /// Distances in bytes of the points of a leaf.
+    values: Vec<f32>,
+    /// Where the nearest K of a leaf ended for the last query.
+    guess: f32,
     ranking: Ranking,
 }
 
@@ -234,8 +311,10 @@ impl Walk {
         Walk {
             k,
             images: vec![0.0; GROUP * tree.dim],
-            found: (0..GROUP).map(|_| Candidates::new(k)).collect(),
+            found: (0..GROUP).map(|_| Candidates::new(tree.with, k)).collect(),
             gaps: Vec::new(),
+            values: vec![0.0; LEAF],
+            guess: 0.0,
             ranking: Ranking::default(),
         }
     }
@@ -258,6 +337,43 @@ fn within(gaps: &[f32; LANES], limit: f32) -> u16 {
         set |= u16::from(gap <= limit) << c;
     }
     set
+}
+
+impl Images {
+    fn in_panels(images: &[f32], p: usize, position: &[u32]) -> Images {
+        let mut panels = vec![Lanes([f32::INFINITY; LANES]); position.len() / LANES * p];
+        panels.par_chunks_exact_mut(p).zip(position.par_chunks_exact(LANES)).with_min_len(CHUNK / LANES).for_each(
+            |(panel, position)| {
+                for (lane, &at) in position.iter().enumerate().filter(|&(_, &at)| at != ABSENT) {
+                    for (axis, &x) in panel.iter_mut().zip(&images[at as usize * p..]) {
+                        axis.0[lane] = x;
+                    }
+                }
+            },
+        );
+        Images::Panels(panels)
+    }
+
+    fn in_rows(images: &[f32], p: usize, position: &[u32]) -> Images {
+        let mut coarse = Coarse::of(images, p);
+        let size = p.div_ceil(4) + 1;
+        let mut words = vec![Words([0; LANES]); position.len() / LANES * size];
+        let mut rows = vec![0.0_f32; position.len() * p];
+        let worst = words
+            .par_chunks_exact_mut(size)
+            .zip(rows.par_chunks_exact_mut(LANES * p))
+            .zip(position.par_chunks_exact(LANES))
+            .with_min_len(CHUNK / LANES)
+            .map(|((panel, rows), position)| {
+                for (row, &at) in rows.chunks_exact_mut(p).zip(position).filter(|&(_, &at)| at != ABSENT) {
+                    row.copy_from_slice(&images[at as usize * p..][..p]);
+                }
+                coarse.pack(images, p, position, panel)
+            })
+            .reduce(|| 0.0, f64::max);
+        coarse.loses(worst);
+        Images::Rows { coarse, words, rows }
+    }
 }
 
 /// Makes the nodes; runs on several threads, each on points of its own.

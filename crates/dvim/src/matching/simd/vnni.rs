@@ -1,0 +1,243 @@
+//! Kernels for processors that add products of bytes (AVX-512 with VNNI): see `coarse.rs` for what they compute.
+
+// Plain loops: iterator adapters are not inlined into code for other instructions.
+#![allow(clippy::needless_range_loop)]
+
+use super::{LANES, Words};
+use std::arch::x86_64::*;
+
+/// A query whose words are in registers, where there are no more than `W`; `W` = 0 stands for any number.
+#[derive(Clone, Copy)]
+struct Query<'a, const W: usize> {
+    words: &'a [i32],
+    held: [__m512i; W],
+}
+
+impl<'a, const W: usize> Query<'a, W> {
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    fn new(words: &'a [i32]) -> Query<'a, W> {
+        let mut held = [_mm512_setzero_si512(); W];
+        for i in 0..W {
+            held[i] = _mm512_set1_epi32(words[i]);
+        }
+        Query { words, held }
+    }
+
+    /// V of `N` panels, from panel `first` on.
+    ///
+    /// # Safety
+    /// The processor has AVX-512F and VNNI; `panels` holds `first + N` panels of `words.len() + 1` words.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    unsafe fn values<const N: usize>(&self, panels: *const Words, first: usize) -> [__m512i; N] {
+        let size = if W > 0 { W } else { self.words.len() } + 1;
+        // SAFETY: by the caller's promise, here and below.
+        let panels = unsafe { panels.add(first * size) };
+        let mut sum = [_mm512_setzero_si512(); N];
+        for i in 0..N {
+            sum[i] = unsafe { _mm512_load_si512(panels.add(i * size).cast()) };
+        }
+        let mut word = 0;
+        while word < size - 1 {
+            // SAFETY: `word` < words.len().
+            let q = if W > 0 { self.held[word] } else { _mm512_set1_epi32(unsafe { *self.words.get_unchecked(word) }) };
+            for i in 0..N {
+                let y = unsafe { _mm512_load_si512(panels.add(i * size + word + 1).cast()) };
+                sum[i] = _mm512_dpbusd_epi32(sum[i], y, q);
+            }
+            word += 1;
+        }
+        sum
+    }
+}
+
+/// # Safety
+/// As [`super::Instructions::coarse_slots`] checks; the processor has AVX-512F and VNNI.
+#[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn coarse_slots(
+    query: &[i32],
+    panels: &[Words],
+    count: usize,
+    least: i32,
+    first_slot: u32,
+    slots: &mut [u32],
+    len: usize,
+) -> usize {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match query.len() {
+            1 => slots_of(Query::<1>::new(query), panels, count, least, first_slot, slots, len),
+            2 => slots_of(Query::<2>::new(query), panels, count, least, first_slot, slots, len),
+            3 => slots_of(Query::<3>::new(query), panels, count, least, first_slot, slots, len),
+            4 => slots_of(Query::<4>::new(query), panels, count, least, first_slot, slots, len),
+            5 => slots_of(Query::<5>::new(query), panels, count, least, first_slot, slots, len),
+            6 => slots_of(Query::<6>::new(query), panels, count, least, first_slot, slots, len),
+            7 => slots_of(Query::<7>::new(query), panels, count, least, first_slot, slots, len),
+            8 => slots_of(Query::<8>::new(query), panels, count, least, first_slot, slots, len),
+            _ => slots_of(Query::<0>::new(query), panels, count, least, first_slot, slots, len),
+        }
+    }
+}
+
+/// # Safety
+/// As [`coarse_slots`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+unsafe fn slots_of<const W: usize>(
+    query: Query<'_, W>,
+    panels: &[Words],
+    count: usize,
+    least: i32,
+    first_slot: u32,
+    slots: &mut [u32],
+    mut len: usize,
+) -> usize {
+    let bound = _mm512_set1_epi32(least);
+    let slots = slots.as_mut_ptr();
+    let panels = panels.as_ptr();
+    let mut numbers = [0_u8; 64];
+    numbers.iter_mut().enumerate().for_each(|(i, number)| *number = i as u8);
+    // SAFETY: 64 bytes.
+    let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) };
+    // The points of four panels that passed: their numbers are pushed together as bytes, and made slots sixteen at a time.
+    let mut append = |panel: usize, passed: u64| {
+        let base = _mm512_set1_epi32(first_slot as i32 + (panel * LANES) as i32);
+        let mut numbers = _mm512_maskz_compress_epi8(passed, numbers);
+        let n = passed.count_ones() as usize;
+        let mut done = 0;
+        while done < n {
+            let slot = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(numbers)));
+            // SAFETY: 16 entries behind `len + done` are inside, by the caller's promise.
+            unsafe { _mm512_storeu_epi32(slots.add(len + done).cast(), slot) };
+            numbers = _mm512_shuffle_i64x2::<0b11_11_10_01>(numbers, numbers);
+            done += LANES;
+        }
+        len += n;
+    };
+    let mut panel = 0;
+    while panel + 4 <= count {
+        // SAFETY: four panels from `panel` on are inside.
+        let v = unsafe { query.values::<4>(panels, panel) };
+        let keep = v.map(|v| u64::from(_mm512_cmpge_epi32_mask(v, bound)));
+        let passed = (keep[0] | keep[1] << 16) | (keep[2] << 32 | keep[3] << 48);
+        if passed != 0 {
+            append(panel, passed);
+        }
+        panel += 4;
+    }
+    while panel < count {
+        // SAFETY: the panel is inside.
+        let [v] = unsafe { query.values::<1>(panels, panel) };
+        append(panel, u64::from(_mm512_cmpge_epi32_mask(v, bound)));
+        panel += 1;
+    }
+    len
+}
+
+/// # Safety
+/// As [`super::Instructions::coarse_values`] checks; the processor has AVX-512F and VNNI.
+#[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn coarse_values(query: &[i32], panels: &[Words], count: usize, constant: i32, out: &mut [f32]) {
+    let query = Query::<0>::new(query);
+    let constant = _mm512_set1_epi32(constant);
+    for panel in 0..count {
+        // SAFETY: the panel is inside, and so are 16 places of `out` for each.
+        unsafe {
+            let [v] = query.values::<1>(panels.as_ptr(), panel);
+            let value = _mm512_sub_epi32(constant, _mm512_add_epi32(v, v));
+            _mm512_storeu_ps(out.as_mut_ptr().add(panel * LANES), _mm512_cvtepi32_ps(value));
+        }
+    }
+}
+
+/// # Safety
+/// As [`super::Instructions::between`] checks; the processor has AVX-512F.
+#[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn between(values: &[f32], above: f32, most: f32, first_slot: u32, slots: &mut [u32]) -> usize {
+    let (above, most) = (_mm512_set1_ps(above), _mm512_set1_ps(most));
+    let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    let mut len = 0;
+    for (i, v) in values.chunks_exact(LANES).enumerate() {
+        // SAFETY: `v` holds 16 values, and 16 entries behind `len` are inside.
+        unsafe {
+            let v = _mm512_loadu_ps(v.as_ptr());
+            let keep = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(v, above);
+            let keep = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(keep, v, most);
+            let base = _mm512_add_epi32(lanes, _mm512_set1_epi32(first_slot as i32 + (i * LANES) as i32));
+            _mm512_storeu_epi32(slots.as_mut_ptr().add(len).cast(), _mm512_maskz_compress_epi32(keep, base));
+            len += keep.count_ones() as usize;
+        }
+    }
+    len
+}
+
+/// # Safety
+/// As [`super::Instructions::fine`] checks; the processor has AVX-512F.
+#[allow(clippy::too_many_arguments)]
+#[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn fine(
+    query: &[f32],
+    rows: &[f32],
+    slots: &[u32],
+    limit: f32,
+    near: &mut [f32],
+    slot: &mut [u32],
+    len: usize,
+) -> usize {
+    let dim = query.len();
+    let rows = rows.as_ptr();
+    let n = slots.len().min(LANES);
+    // Places beyond the last are filled with the first, and masked out.
+    let inside = ((1_u32 << n) - 1) as __mmask16;
+    // SAFETY: only the lanes of `inside` are read.
+    let slots = unsafe { _mm512_maskz_loadu_epi32(inside, slots.as_ptr().cast()) };
+    let first = _mm512_permutexvar_epi32(_mm512_setzero_si512(), slots);
+    let filled = _mm512_mask_mov_epi32(first, inside, slots);
+    let mut places = [0_u32; LANES];
+    // SAFETY: `places` holds 16 values.
+    unsafe { _mm512_storeu_epi32(places.as_mut_ptr().cast(), filled) };
+    let mut sum = [_mm512_setzero_ps(); LANES];
+    let mut start = 0;
+    while start < dim {
+        let count = (dim - start).min(LANES);
+        let axes = ((1_u32 << count) - 1) as __mmask16;
+        // SAFETY: lanes beyond the last axis are masked out, here and below; every slot has a row.
+        let q = unsafe { _mm512_maskz_loadu_ps(axes, query.as_ptr().add(start)) };
+        for i in 0..LANES {
+            let y = unsafe { _mm512_maskz_loadu_ps(axes, rows.add(places[i] as usize * dim + start)) };
+            let d = _mm512_sub_ps(y, q);
+            sum[i] = _mm512_fmadd_ps(d, d, sum[i]);
+        }
+        start += LANES;
+    }
+    let d = across(sum);
+    let keep = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(inside, d, _mm512_set1_ps(limit));
+    // SAFETY: 16 entries behind `len` are inside both slices, by the caller's promise.
+    unsafe {
+        _mm512_storeu_ps(near.as_mut_ptr().add(len), _mm512_maskz_compress_ps(keep, d));
+        _mm512_storeu_epi32(slot.as_mut_ptr().add(len).cast(), _mm512_maskz_compress_epi32(keep, slots));
+    }
+    len + keep.count_ones() as usize
+}
+
+/// The sum of the lanes of each of 16 vectors: halves are added pair by pair, so that each round leaves half as many vectors.
+#[inline]
+#[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+fn across(v: [__m512; LANES]) -> __m512 {
+    let mut two = [_mm512_setzero_ps(); 8];
+    for i in 0..8 {
+        let (a, b) = (v[2 * i], v[2 * i + 1]);
+        two[i] = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+    }
+    // Each quarter of 128 bits now holds a, b, a, b; then a, b, c, d.
+    let mut four = [_mm512_setzero_ps(); 4];
+    for i in 0..4 {
+        let (a, b) = (_mm512_castps_pd(two[2 * i]), _mm512_castps_pd(two[2 * i + 1]));
+        four[i] = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
+    }
+    // Quarters 0, 2 and 1, 3 of two vectors: the first half of the sum belongs to the first.
+    let pair =
+        |a: __m512, b: __m512| _mm512_add_ps(_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+    pair(pair(four[0], four[1]), pair(four[2], four[3]))
+}
