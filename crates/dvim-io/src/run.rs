@@ -301,7 +301,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         write_array(&mut out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
         for v in cross_fit.repeats.iter().flat_map(|r| &r.values) {
             let ([s0, s1], [m0, m1]) = (v.cure_probability, v.mean_event_time);
-            write_array(&mut out, &[s0, s1, m0, m1, v.residual], |x| x.to_le_bytes())?;
+            write_array(&mut out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
         }
         for model in fold_models(fit) {
             write_array(&mut out, &model.covariance, |x| x.to_le_bytes())?;
@@ -346,10 +346,10 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
 }
 
 /// Numbers of what one of several splits made of a unit.
-const SPLIT_VALUES: usize = 5;
+const SPLIT_VALUES: usize = 6;
 
-fn split_values_of([s0, s1, m0, m1, residual]: [f64; SPLIT_VALUES]) -> SplitValues {
-    SplitValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual }
+fn split_values_of([s0, s1, m0, m1, cure, time]: [f64; SPLIT_VALUES]) -> SplitValues {
+    SplitValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual: Residual { cure, time } }
 }
 
 /// The parts of [`Further`] that are there, in the order in which they are stored.

@@ -197,8 +197,8 @@ pub struct SplitValues {
     pub cure_probability: [f64; 2],
     /// E[T | T < H], control first.
     pub mean_event_time: [f64; 2],
-    /// What the unit's outcome says of P(T ≥ H) beyond that, in its own arm.
-    pub residual: f64,
+    /// What the unit's outcome says beyond that, in its own arm.
+    pub residual: Residual,
 }
 
 /// One split of the cohort into folds, and what each fold learned.
@@ -535,7 +535,7 @@ fn split_values(effects: &Estimates, residuals: &[Residual]) -> Vec<SplitValues>
         SplitValues {
             cure_probability: corrected.map_or([f64::NAN; 2], |c| c.cure_probability),
             mean_event_time: corrected.map_or([f64::NAN; 2], |c| c.mean_event_time),
-            residual: residual.cure,
+            residual: *residual,
         }
     };
     effects.iter().zip(residuals).map(of).collect()

@@ -11,8 +11,8 @@
 //! curves or the propensities are (doubly robust), and its variance is that of its terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ,
 //! because units are independent and everything else was learned from other units [Chernozhukov et al. 2018].
 //!
-//! *Cure* averages are one-step. *Time* averages are means of the corrected values with the same standard error: the residual of a conditional mean divides by
-//! the probability of an event, and in simulation the one-step mean time covered 91 % where the plain one covered 97 %.
+//! The residual is that of the corrected curve ([`crate::joint::Predictor::with_mean`]). With the model's own latency beside a corrected mean the correction counted twice: the one-step mean
+//! time then covered 93 % at n = 2,000 and the test of heterogeneity rejected 15 % where the effect is constant.
 //!
 //! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.
 
@@ -137,9 +137,9 @@ impl<'a> Scores<'a> {
             d * d
         });
         let mean = [0, 1].map(|z| match side {
-            // A share: noise of the residuals must not carry it over a bound.
+            // Noise of the residuals must not carry a mean over its bounds.
             Side::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
-            Side::Time => plain[z],
+            Side::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
         });
         let mut spread = covariance.map(|row| row.map(|c| free * c / count));
         // What is left of the variance between splits in a mean of so many.
@@ -171,18 +171,17 @@ impl<'a> Scores<'a> {
             let mut sums = [0.0; 2];
             for (i, &is_member) in member.iter().enumerate().take(n) {
                 let values = &r.values[self.unit(i)];
-                let of_arms = match side {
-                    Side::Cure => values.cure_probability,
-                    Side::Time => values.mean_event_time,
+                let (of_arms, residual) = match side {
+                    Side::Cure => (values.cure_probability, values.residual.cure),
+                    Side::Time => (values.mean_event_time, values.residual.time),
                 };
                 let own = self.arm(i);
                 for z in Arm::BOTH {
                     if is_member {
                         sums[z.index()] += of_arms[z.index()];
                     }
-                    // As the means: those of cure are one-step, those of time plain.
-                    if side == Side::Cure && own == z {
-                        sums[z.index()] += given(i) * values.residual / self.propensity_of(z, i);
+                    if own == z {
+                        sums[z.index()] += given(i) * residual / self.propensity_of(z, i);
                     }
                 }
             }
