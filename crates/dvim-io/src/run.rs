@@ -176,18 +176,26 @@ pub fn write_files(
     audit: &Audit,
     origin: Origin<'_>,
 ) -> io::Result<Summary> {
-    let mut files = BTreeMap::new();
     let effects = tables::effect_table(cohort, analysis);
     let name = origin.format.file();
-    let digest = directory.write(name, |out| write_effect_table(out, &effects, origin.format))?;
-    files.insert(name.to_string(), digest);
-    files.insert(
-        "weights.csv".to_string(),
-        directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?,
-    );
-    files.insert("run.dvim".to_string(), directory.write("run.dvim", |out| write_store(out, cohort, analysis))?);
+    let format = origin.format;
     let source = Source { input: origin.input, roles: origin.roles, flow: origin.flow, warnings: origin.warnings };
-    let summary = Summary::of(cohort, analysis, audit, source, files);
+    // At the same time: waiting for the disk with one file does not hold up the others.
+    let (of_effects, (of_rest, mut summary)) = rayon::join(
+        || directory.write(name, |out| write_effect_table(out, &effects, format)),
+        || {
+            rayon::join(
+                || -> io::Result<[(&str, String); 2]> {
+                    let weights = directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?;
+                    let store = directory.write("run.dvim", |out| write_store(out, cohort, analysis))?;
+                    Ok([("weights.csv", weights), ("run.dvim", store)])
+                },
+                || Summary::of(cohort, analysis, audit, source, BTreeMap::new()),
+            )
+        },
+    );
+    summary.files.insert(name.to_string(), of_effects?);
+    summary.files.extend(of_rest?.map(|(name, digest)| (name.to_string(), digest)));
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")

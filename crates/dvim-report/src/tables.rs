@@ -101,7 +101,19 @@ impl Row {
 
     /// Adds a whole number.
     pub fn count(&mut self, value: usize) -> &mut Row {
-        self.text(&value.to_string())
+        self.next();
+        let mut digits = [0_u8; 20];
+        let (mut at, mut left) = (digits.len(), value);
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        self.text.extend_from_slice(&digits[at..]);
+        self
     }
 
     /// Ends the row.
@@ -226,15 +238,9 @@ impl<'a> EffectRow<'a> {
                 out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
                 out[12 + i] = Cell::Number(e.arm(z).time.diameter);
             }
-            let (horizon, confidence) = (layout.horizon, layout.confidence);
-            let intervals: [Option<Interval>; 6] = [
-                Some(e.cure_interval(confidence)),
-                e.time_interval(horizon, confidence),
-                Some(e.cure_probability_interval(Arm::Treated, confidence)),
-                Some(e.cure_probability_interval(Arm::Control, confidence)),
-                e.mean_event_time_interval(Arm::Treated, horizon, confidence),
-                e.mean_event_time_interval(Arm::Control, horizon, confidence),
-            ];
+            let of = e.intervals(layout.horizon, layout.confidence);
+            let ([s0, s1], [m0, m1]) = (of.cure_probability, of.mean_event_time);
+            let intervals: [Option<Interval>; 6] = [Some(of.cure), of.time, Some(s1), Some(s0), m1, m0];
             for (i, interval) in intervals.into_iter().enumerate() {
                 out[15 + 3 * i] = Cell::maybe(interval.and_then(|i| i.se));
                 out[16 + 3 * i] = Cell::maybe(interval.map(|i| i.low));

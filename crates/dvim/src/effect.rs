@@ -95,6 +95,19 @@ impl Corrected {
     }
 }
 
+/// The intervals of one unit's values; of the arms, control first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Intervals {
+    /// Of π̂.
+    pub cure: Interval,
+    /// Of Δ̂.
+    pub time: Option<Interval>,
+    /// Of P(T ≥ H) in each arm.
+    pub cure_probability: [Interval; 2],
+    /// Of E[T | T < H] in each arm.
+    pub mean_event_time: [Option<Interval>; 2],
+}
+
 /// Both arms of one unit, control first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
@@ -248,6 +261,33 @@ impl Effect {
         let of = |z| Some((self.mean_event_time(z)?, self.mean_event_time_interval(z, horizon, confidence)?));
         let ((c, of_c), (t, of_t)) = (of(Arm::Control)?, of(Arm::Treated)?);
         Some(interval::difference(t, &of_t, c, &of_c, 0.0))
+    }
+
+    /// All of them at once: each group's interval is computed once, and so is the quantile.
+    pub fn intervals(&self, horizon: f64, confidence: f64) -> Intervals {
+        if let Some(c) = &self.corrected {
+            return Intervals {
+                cure: c.cure_interval(confidence),
+                time: Some(c.time_interval(horizon, confidence)),
+                cure_probability: Arm::BOTH.map(|z| c.cure_probability_interval(z, confidence)),
+                mean_event_time: Arm::BOTH.map(|z| Some(c.mean_event_time_interval(z, horizon, confidence))),
+            };
+        }
+        let quantile = interval::two_sided(confidence);
+        let shares = self.arms.each_ref().map(|a| interval::share_at(&a.cure.curve, quantile));
+        let means = self.arms.each_ref().map(|a| interval::mean_event_time_at(&a.time.curve, horizon, quantile));
+        let [s0, s1] = Arm::BOTH.map(|z| self.cure_probability(z));
+        let [m0, m1] = Arm::BOTH.map(|z| self.mean_event_time(z));
+        let time = match (m0, &means[0], m1, &means[1]) {
+            (Some(c), Some(of_c), Some(t), Some(of_t)) => Some(interval::difference(t, of_t, c, of_c, 0.0)),
+            _ => None,
+        };
+        Intervals {
+            cure: interval::difference(s1, &shares[1], s0, &shares[0], 0.0),
+            time,
+            cure_probability: shares,
+            mean_event_time: means,
+        }
     }
 
     /// Whether a flag applies.
@@ -524,6 +564,37 @@ impl<'a> Matcher<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Together they are what each is alone, bit for bit: with and without events, and corrected.
+    #[test]
+    fn intervals_at_once_are_those_one_by_one() {
+        let curve =
+            |events: usize| Summary::of_sorted((0..20).map(|i| (10.0 + f64::from(i), (i as usize) < events)), 20, 25.0);
+        let arm = |cure: usize, time: usize| ArmEstimate {
+            cure: GroupEstimate { curve: curve(cure), diameter: 1.0 },
+            time: GroupEstimate { curve: curve(time), diameter: 1.0 },
+        };
+        let spread = Spread { variance: [0.2, 0.1], covariance: 0.03 };
+        let corrected = Corrected {
+            cure_probability: [0.4, 0.6],
+            mean_event_time: [11.0, 12.5],
+            cure_spread: spread,
+            time_spread: spread,
+            split_sd: None,
+        };
+        for arms in [[arm(7, 5), arm(4, 9)], [arm(0, 0), arm(3, 2)], [arm(2, 1), arm(20, 20)]] {
+            for corrected in [None, Some(corrected)] {
+                let e = Effect { arms, corrected };
+                let all = e.intervals(25.0, 0.9);
+                assert_eq!(all.cure, e.cure_interval(0.9));
+                assert_eq!(all.time, e.time_interval(25.0, 0.9));
+                for z in Arm::BOTH {
+                    assert_eq!(all.cure_probability[z.index()], e.cure_probability_interval(z, 0.9));
+                    assert_eq!(all.mean_event_time[z.index()], e.mean_event_time_interval(z, 25.0, 0.9));
+                }
+            }
+        }
+    }
 
     #[test]
     fn members_come_in_order_of_time() {

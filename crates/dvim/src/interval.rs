@@ -44,11 +44,16 @@ pub fn two_sided(confidence: f64) -> f64 {
 
 /// The interval of Ŝ(H): Wilson's, `(p + z²/2n′ ± z √(p(1−p)/n′ + z²/4n′²)) / (1 + z²/n′)`, with n′ the effective size.
 pub fn share(curve: &Summary, confidence: f64) -> Interval {
+    share_at(curve, two_sided(confidence))
+}
+
+/// The same at a normal quantile.
+pub(crate) fn share_at(curve: &Summary, z: f64) -> Interval {
     if curve.greenwood.is_nan() {
         // One cluster says nothing of how clusters vary.
         return Interval { se: None, low: 0.0, high: 1.0 };
     }
-    let (low, high) = wilson(curve.survival, curve.effective_size(), two_sided(confidence));
+    let (low, high) = wilson(curve.survival, curve.effective_size(), z);
     Interval { se: curve.survival_se(), low, high }
 }
 
@@ -99,13 +104,22 @@ pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>,
 /// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H − m))`.
 /// `None` below two events.
 pub fn mean_event_time(curve: &Summary, horizon: f64, confidence: f64) -> Option<Interval> {
-    Some(bounded(curve.mean_event_time()?, curve.mean_event_time_se()?, horizon, confidence))
+    mean_event_time_at(curve, horizon, two_sided(confidence))
+}
+
+/// The same at a normal quantile.
+pub(crate) fn mean_event_time_at(curve: &Summary, horizon: f64, z: f64) -> Option<Interval> {
+    Some(bounded_at(curve.mean_event_time()?, curve.mean_event_time_se()?, horizon, z))
 }
 
 /// The interval of a value between 0 and `top` with this standard error: Wald for `logit(value/top)`, taken back.
 /// A value on a bound stays there.
 pub fn bounded(value: f64, se: f64, top: f64, confidence: f64) -> Interval {
-    let reach = two_sided(confidence) * se * top / (value * (top - value));
+    bounded_at(value, se, top, two_sided(confidence))
+}
+
+fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
+    let reach = z * se * top / (value * (top - value));
     let at = |shift: f64| {
         // top · expit(logit(value/top) + shift), without forming the logit.
         let odds = value / (top - value) * libm::exp(shift);

@@ -253,10 +253,21 @@ fn kolmogorov_smirnov(values: &Values, weights: [&[u32]; 2]) -> f64 {
 
 /// Quantiles by position, of values in any order; zeros where there is none.
 pub(super) fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [f64; N] {
-    values.sort_by(f64::total_cmp);
-    at.map(|p| match values.len() {
-        0 => 0.0,
-        n => values[((n - 1) as f64 * p).round() as usize],
+    let n = values.len();
+    // What a sorted list has at these places, without sorting all of it: parts before a place that is found stay before it.
+    let mut from = 0;
+    at.map(|p| {
+        if n == 0 {
+            return 0.0;
+        }
+        let place = ((n - 1) as f64 * p).round() as usize;
+        if place < from {
+            // Not ascending, or the same place again.
+            return *values[..from].select_nth_unstable_by(place, f64::total_cmp).1;
+        }
+        let found = *values[from..].select_nth_unstable_by(place - from, f64::total_cmp).1;
+        from = place;
+        found
     })
 }
 

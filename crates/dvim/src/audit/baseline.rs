@@ -6,6 +6,7 @@
 use super::balance::{moments, quantiles};
 use crate::cohort::{Arm, Cohort};
 use crate::schema::Kind;
+use rayon::prelude::*;
 
 /// A number, or one level of a category.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,18 +50,18 @@ pub fn baseline(cohort: &Cohort) -> Vec<BaselineRow> {
             level,
         }
     };
-    let mut out = Vec::new();
+    let mut rows = Vec::new();
     for c in cohort.schema() {
         match &c.kind {
-            Kind::Number => out.push(row(&c.name, None, c.first)),
-            Kind::Indicator { one, .. } => out.push(row(&c.name, Some(one.clone()), c.first)),
-            Kind::Missing => out.push(row(&c.name, Some("missing".into()), c.first)),
+            Kind::Number => rows.push((&c.name, None, c.first)),
+            Kind::Indicator { one, .. } => rows.push((&c.name, Some(one.clone()), c.first)),
+            Kind::Missing => rows.push((&c.name, Some("missing".into()), c.first)),
             Kind::Category { levels } => {
-                out.extend(c.columns().zip(levels).map(|(j, level)| row(&c.name, Some(level.clone()), j)));
+                rows.extend(c.columns().zip(levels).map(|(j, level)| (&c.name, Some(level.clone()), j)));
             }
         }
     }
-    out
+    rows.into_par_iter().map(|(name, level, column)| row(name, level, column)).collect()
 }
 
 #[cfg(test)]

@@ -136,8 +136,11 @@ impl FollowUp {
         let is_plain = capped.iter().all(Outcome::is_plain);
         // Whoever is at risk of this cause is free of every other: its hazard is a density over the survival of any event.
         let of_any = |u: &Outcome| Outcome { event: u.event || u.competing, competing: false, ..*u };
-        let any = SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect());
         let curve = SurvivalCurve::of_outcomes(capped.clone());
+        let any = match capped.iter().any(|u| u.competing) {
+            true => SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect()),
+            false => curve.clone(),
+        };
         let summary = curve.summary(horizon);
         let last_event = capped.iter().filter(|u| u.event).map(|u| u.time).reduce(f64::max);
         let last_time = recorded.iter().map(|u| u.0).fold(0.0, f64::max);

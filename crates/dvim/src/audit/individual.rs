@@ -6,6 +6,7 @@
 use crate::analysis::Analysis;
 use crate::effect::Effect;
 use crate::interval::Interval;
+use rayon::prelude::*;
 
 /// The shares at which [`Spread::quantiles`] are taken.
 pub const QUANTILES: [f64; 7] = [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
@@ -53,9 +54,11 @@ impl Individual {
         let confidence = analysis.fit.options.confidence;
         let found: Vec<[(Option<f64>, Option<Interval>); 2]> = analysis
             .effects
-            .iter()
+            .par_iter()
+            .with_min_len(1024)
             .map(|e| {
-                [(Some(e.cure()), Some(e.cure_interval(confidence))), (e.time(), e.time_interval(horizon, confidence))]
+                let of = e.intervals(horizon, confidence);
+                [(Some(e.cure()), Some(of.cure)), (e.time(), of.time)]
             })
             .collect();
         let (mut quadrants, mut certain) = ([[0; 2]; 2], [[0; 2]; 2]);

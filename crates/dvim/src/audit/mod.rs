@@ -76,7 +76,10 @@ pub const NO_BALANCE: &str = "balance is left out under case weights, because it
 
 /// The follow-up of all, the treated, the control.
 fn follow_up(cohort: &Cohort) -> [FollowUp; 3] {
-    [None, Some(Arm::Treated), Some(Arm::Control)].map(|z| FollowUp::of(cohort, z))
+    let of = |z: Option<Arm>| FollowUp::of(cohort, z);
+    let (all, (treated, control)) =
+        rayon::join(|| of(None), || rayon::join(|| of(Some(Arm::Treated)), || of(Some(Arm::Control))));
+    [all, treated, control]
 }
 
 /// Share of the estimated units that were treated, by weight.
@@ -99,8 +102,11 @@ impl Audit {
     /// Averages without intervals and the follow-up of the cohort, for those who want effects alone.
     pub fn not_asked(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
         let populations = Populations::new(cohort, &analysis.units, by)?;
-        let averages = average::plain_averages(cohort, analysis, &populations);
-        Ok(Audit { asked: false, averages, ..Audit::without_groups(cohort, &populations, NOT_ASKED) })
+        let (averages, rest) = rayon::join(
+            || average::plain_averages(cohort, analysis, &populations),
+            || Audit::without_groups(cohort, &populations, NOT_ASKED),
+        );
+        Ok(Audit { asked: false, averages, ..rest })
     }
 
     /// Of the adjusted estimator: averages and heterogeneity by influence functions ([`one_step`]); what is read off curves, from its groups alone.
