@@ -73,7 +73,12 @@ fn curves(repeats: usize) {
         .map(|(time, event)| (time, event && time < 800.0))
         .collect();
     let pool = Pool::of_outcomes((0..6_500).collect(), &outcomes, 800.0);
-    let members: Vec<u32> = (0..500_000).map(|_| (6_500.0 * draw.uniform()) as u32).collect();
+    // Members of a group are different units: 50 steps of up to 129 do not come back to where they began.
+    let mut group = || {
+        let (start, step) = ((6_500.0 * draw.uniform()) as u32, 1 + (129.0 * draw.uniform()) as u32);
+        (0..50).map(move |i| (start + i * step) % 6_500)
+    };
+    let members: Vec<u32> = (0..10_000).flat_map(|_| group()).collect();
     let mut scratch = Vec::new();
     for _ in 0..repeats {
         for group in members.chunks_exact(50) {

@@ -316,26 +316,16 @@ impl Instructions {
         }
     }
 
-    /// Sorts values no two of which are equal, none of them `u32::MAX`: where they are few, by counting for each how many are
-    /// smaller, which takes n² comparisons but no branch.
+    /// Sorts values no two of which are equal, none of them `u32::MAX`: few of them, where 16 are compared at once, by counting for
+    /// each how many are smaller, which takes n² comparisons but no branch.
     pub fn sort_distinct(self, values: &mut [u32]) {
-        const FEW: usize = 192;
-        let n = values.len();
-        if n > FEW {
-            values.sort_unstable();
-            return;
-        }
-        let mut keys = [u32::MAX; FEW];
-        keys[..n].copy_from_slice(values);
-        let keys = &keys[..n.next_multiple_of(LANES)];
         match self.0 {
-            Set::Portable => portable::scatter_sorted(keys, values),
-            // SAFETY: `available` found the instructions.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { avx2::scatter_sorted(keys, values) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 | Set::Vnni => unsafe { avx512::scatter_sorted(keys, values) },
+            Set::Avx512 | Set::Vnni if values.len() <= avx512::FEW => {
+                // SAFETY: `available` found the instructions.
+                unsafe { avx512::sort_few(values) }
+            }
+            _ => values.sort_unstable(),
         }
     }
 
@@ -498,22 +488,6 @@ mod portable {
         sum
     }
 
-    /// Writes each key of the first `out.len()` to the place that it has in order.
-    #[inline(always)]
-    pub(super) fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
-        for (chunk, some) in keys.chunks_exact(LANES).enumerate() {
-            let mut smaller = [0_u32; LANES];
-            for &other in keys {
-                for i in 0..LANES {
-                    smaller[i] += u32::from(other < some[i]);
-                }
-            }
-            for i in 0..LANES.min(out.len() - (chunk * LANES).min(out.len())) {
-                out[smaller[i] as usize] = some[i];
-            }
-        }
-    }
-
     /// For each key, how many are smaller.
     #[inline(always)]
     pub(super) fn ranks(keys: &[i64], ranks: &mut [i64]) {
@@ -574,13 +548,6 @@ mod portable {
 mod avx2 {
     use super::{LANES, Lanes, next_stage};
     use std::arch::x86_64::*;
-
-    /// # Safety
-    /// The processor has the instructions.
-    #[target_feature(enable = "avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
-        super::portable::scatter_sorted(keys, out);
-    }
 
     /// # Safety
     /// The processor has the instructions.
@@ -738,11 +705,30 @@ mod avx512 {
     /// so that every lane adds its terms one by one in axis order, as the definition does. Axes beyond the
     /// last are not added.
     ///
+    /// As many as [`sort_few`] takes.
+    pub(super) const FEW: usize = 192;
+
+    /// Sorts up to [`FEW`] values, no two of which are equal.
+    ///
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has AVX-512F.
     #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
-    pub(super) unsafe fn scatter_sorted(keys: &[u32], out: &mut [u32]) {
-        super::portable::scatter_sorted(keys, out);
+    pub(super) unsafe fn sort_few(values: &mut [u32]) {
+        let n = values.len();
+        let mut keys = [u32::MAX; FEW];
+        keys[..n].copy_from_slice(values);
+        let keys = &keys[..n.next_multiple_of(LANES)];
+        for (chunk, some) in keys.chunks_exact(LANES).enumerate() {
+            let mut smaller = [0_u32; LANES];
+            for &other in keys {
+                for i in 0..LANES {
+                    smaller[i] += u32::from(other < some[i]);
+                }
+            }
+            for i in 0..LANES.min(n - chunk * LANES) {
+                values[smaller[i] as usize] = some[i];
+            }
+        }
     }
 
     /// # Safety
