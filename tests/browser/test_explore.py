@@ -112,6 +112,7 @@ class Further(Served):
             row["late"] = 0.2 * float(row["time"]) * (i % 5 == 0)
 
     def test_a_patient_and_the_members(self):
+        self.assertIn("Other causes", self.at().inner_text("main"))
         row = list(self.effects.values())[3]
         page = self.at(f"#/patient/{row['id']}")
         self.settle(page)

@@ -192,6 +192,7 @@ async function overview() {
   title('Overview');
   const [t, c] = [run.counts.treated, run.counts.control];
   const arms = [[run.labels.treated, t, 'treated'], [run.labels.control, c, 'control']];
+  const others = t.n_competing !== undefined;
   const largest = (key) => Math.max(1e-300, ...run.covariates.map((v) => v[key]));
   const most = { cure_weight: largest('cure_weight'), time_weight: largest('time_weight') };
   const ranked = [...run.covariates].sort((a, b) => b.cure_weight / most.cure_weight + b.time_weight / most.time_weight - a.cure_weight / most.cure_weight - a.time_weight / most.time_weight);
@@ -216,10 +217,10 @@ async function overview() {
     h('p', {}, 'In ', h('a', { href: '/report', target: '_blank' }, 'the report'), ': ', REPORT.map(([id, words], i) => [i > 0 && ' · ', h('a', { href: `/report#${id}`, target: '_blank' }, words)])),
     h('div', { class: 'two' },
       h('section', {}, h('h2', {}, 'Who was compared'),
-        h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Patients by arm' }, h('table', {},
-          h('thead', {}, h('tr', {}, ['Arm', 'Patients', 'Estimated', 'Events', 'Censored', 'Event-free at H'].map((n, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, n)))),
+        h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Patients by arm' }, h('table', { class: 'counts' },
+          h('thead', {}, h('tr', {}, ['Arm', 'Patients', 'Estimated', 'Events', ...(others ? ['Other causes'] : []), 'Censored', 'Event-free at H'].map((n, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, n)))),
           h('tbody', {}, arms.map(([label, n, arm]) => h('tr', {}, h('th', { scope: 'row' }, h('span', { class: `dot ${arm}` }), label),
-            [n.n_units, n.n_estimation, n.n_events, n.n_censored, n.n_at_risk].map((v) => h('td', { class: 'num' }, grouped(v))))))))),
+            [n.n_units, n.n_estimation, n.n_events, ...(others ? [n.n_competing] : []), n.n_censored, n.n_at_risk].map((v) => h('td', { class: 'num' }, grouped(v))))))))),
       h('section', {}, h('h2', {}, 'What decides who is compared with whom'),
         h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Weights of the metrics' }, h('table', { class: 'weights' },
           h('thead', {}, h('tr', {}, ['Covariate', 'Weight for cure', 'Weight for time'].map((n) => h('th', { scope: 'col' }, n)))),

@@ -391,9 +391,11 @@ fn plane(explorer: &Explorer<'_>, asked: &Asked<'_>) -> Answer {
     Ok(Response::json(200, &answer))
 }
 
+/// Why new patients cannot be estimated, where they cannot.
 fn no_new_patients(explorer: &Explorer<'_>) -> Option<String> {
-    explorer.analysis.fit.cross_fit.is_some().then(|| {
-        "The run was made with --estimator adjusted, and new patients are matched by the paper's estimator, so far. Fit the cohort with --estimator paper and explore that run.".into()
+    let without_models = explorer.analysis.fit.cross_fit.as_ref().is_some_and(|c| !c.has_models());
+    without_models.then(|| {
+        "The run of the adjusted estimator was saved by an earlier dvim, without its models, which estimate new patients. Fit the cohort again, or repeat the run with dvim rerun.".into()
     })
 }
 

@@ -1,6 +1,7 @@
 //! A run made ready to be asked about: who is in it, in any order, and what each patient's groups give.
 
 use crate::filter::{self, Filter};
+use dvim::adjusted::Newcomers;
 use dvim::analysis::{Analysis, Ground, Search};
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
@@ -8,7 +9,7 @@ use dvim::schema::{Covariate, Kind};
 use dvim_report::record::Summary;
 use dvim_report::text::short;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Groups can be made this large, or as large as the run's own, or as the smaller arm allows.
 pub const LARGEST_GROUP: usize = 500;
@@ -31,6 +32,8 @@ pub struct Explorer<'a> {
     pub time_unit: Option<String>,
     ground: &'a Ground<'a>,
     search: Search<'a>,
+    /// What estimates new patients under the adjusted estimator; made when first asked for.
+    newcomers: OnceLock<Option<Newcomers<'a>>>,
     /// For each unit its place in the effects.
     place: Vec<Place>,
     orders: Mutex<VecDeque<(Column, Arc<Vec<u32>>)>>,
@@ -81,7 +84,8 @@ impl<'a> Explorer<'a> {
         analysis.unserved.iter().enumerate().for_each(|(e, (i, _))| place[*i as usize] = Place::Unserved(e as u32));
         let orders = Mutex::new(VecDeque::new());
         let time_unit = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
-        Explorer { cohort, analysis, summary, time_unit, ground, search: ground.search(), place, orders }
+        let (search, newcomers) = (ground.search(), OnceLock::new());
+        Explorer { cohort, analysis, summary, time_unit, ground, search, newcomers, place, orders }
     }
 
     /// Calls `f` with the search.
@@ -91,6 +95,11 @@ impl<'a> Explorer<'a> {
         } else {
             f(&self.search)
         }
+    }
+
+    /// What estimates new patients under the adjusted estimator; `None` under the paper's, which needs nothing beyond groups.
+    pub fn newcomers(&self) -> Option<&Newcomers<'a>> {
+        self.newcomers.get_or_init(|| self.analysis.fit.newcomers(self.cohort).ok()).as_ref()
     }
 
     /// The group sizes that can be asked for.

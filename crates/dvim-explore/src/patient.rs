@@ -160,7 +160,15 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let as_run = size.is_none() && horizon == cohort.horizon();
     let groups = explorer.with_search(|s| s.groups(x, unit.map(|i| i as u32), size));
     let sizes = size.map_or(own_sizes, |k| [k, k]);
-    let corrected = unit.and_then(|i| explorer.effect(i)).and_then(|e| e.corrected).filter(|_| as_run);
+    let corrected = match unit {
+        Some(i) => explorer.effect(i).and_then(|e| e.corrected),
+        None if fit.cross_fit.is_some() && as_run => {
+            explorer.newcomers().and_then(|n| groups.correct(x, n, fit, horizon))
+        }
+        None => None,
+    };
+    // A correction holds for the run's own group sizes and horizon.
+    let corrected = corrected.filter(|_| as_run);
     // Under constraints a group of the adjusted estimator may be smaller than K.
     let needed = if fit.cross_fit.is_some() && size.is_none() { fit.fewest() } else { sizes[0] };
     let unserved = groups.unserved(needed);
@@ -255,7 +263,13 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool) -> Vec<Stri
                 .into(),
         );
     }
-    if !as_run && explorer.analysis.fit.cross_fit.is_some() {
+    let adjusted = explorer.analysis.fit.cross_fit.is_some();
+    if adjusted && as_run && unit.is_none() {
+        out.push(
+            "A new patient is estimated by all models of the run together, and corrected as dvim predict does.".into(),
+        );
+    }
+    if adjusted && !as_run {
         out.push("The correction of the adjusted estimator holds for the run's own group size and horizon. What is shown here is what the groups alone give.".into());
     }
     out

@@ -1,6 +1,7 @@
 //! The server over a raw socket: who is let in, what is refused, and that it goes on.
 
-use dvim::analysis::{self, Analysis, Ground, Options, Unwatched};
+use dvim::adjusted::AdjustedOptions;
+use dvim::analysis::{self, Analysis, Estimator, Ground, Options, Unwatched};
 use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow};
 use dvim::outcome::Further;
@@ -491,5 +492,40 @@ fn weights_hospitals_late_entries_and_other_causes_are_followed() {
         assert_eq!(answer.json()["effect"]["cure_effect"].as_f64(), Some(analysis.effects[5].cure()));
         let words = client.ok("/api/patients?show=all&limit=200&sort=time").to_string();
         assert!(words.contains("other cause"), "the table says so too");
+    });
+}
+
+#[test]
+fn new_patients_of_an_adjusted_run_are_corrected_as_predict_does() {
+    let estimator = Estimator::Adjusted(AdjustedOptions { folds: 3, ..AdjustedOptions::default() });
+    let cohort = simulate(Scenario::BothOverlap, 600, false, 3).cohort;
+    let world = of(cohort, &Options { estimator, ..Options::default() });
+    let (cohort, fit) = (&world.cohort, &world.analysis.fit);
+    serve(&world, |client| {
+        for i in [0, 3, 17] {
+            let mut x = cohort.covariates(i).to_vec();
+            x[12] += 0.25;
+            let predicted = fit.estimate_under_constraints(cohort, &x, &[None], &Unwatched).expect("a prediction");
+            let expected = predicted[0].as_ref().expect("served");
+            let values: Vec<String> = x.iter().enumerate().map(|(j, x)| format!("\"x{}\": {x}", j + 1)).collect();
+            let ask = |more: &str| {
+                let answer = client.post("/api/new", &format!("{{\"values\": {{{}}}{more}}}", values.join(",")));
+                assert_eq!(answer.status, 200, "{}", answer.body);
+                answer.json()
+            };
+            let own = ask("");
+            assert_eq!(own["effect"]["cure_effect"].as_f64(), Some(expected.cure()));
+            assert_eq!(own["effect"]["time_effect"].as_f64(), expected.time());
+            assert_eq!(own["correction"]["cure_corrected"].as_f64(), Some(expected.cure()));
+            assert_ne!(own["correction"]["cure_matched"], own["correction"]["cure_corrected"]);
+            assert!(own["notes"].to_string().contains("all models"));
+            // Elsewhere what the groups alone give is shown, and said to be that.
+            let moved = ask(", \"k\": 40");
+            assert_eq!(moved["correction"], Value::Null);
+            assert!(moved["notes"].to_string().contains("groups alone"));
+        }
+        // A patient of the cohort has the numbers of the run.
+        let patient = client.ok("/api/patient/4");
+        assert_eq!(patient["effect"]["cure_effect"].as_f64(), Some(world.analysis.effects[3].cure()));
     });
 }

@@ -70,11 +70,17 @@ impl Frame {
     /// What lies on either side of `x`, with arrows: "← fewer cured | more cured →".
     pub(super) fn sides(&self, canvas: &mut Canvas, x: f64, y: f64, below: &str, above: &str) {
         let label = Label::new(SMALL, Ink::Muted);
-        if !below.is_empty() && x > self.left + 20.0 {
-            canvas.text(x - 6.0, y, &format!("← {below}"), label.end().at_most(x - 6.0));
+        // Words that do not fit lose the first of them, which both sides share, and then give way.
+        let fitting = |words: &str, room: f64| {
+            let shorter = words.split_once(' ').map_or("", |(_, rest)| rest);
+            let fits = |w: &&str| !w.is_empty() && text::width(&format!("← {w}"), SMALL) <= room;
+            [words, shorter].into_iter().find(fits).map(str::to_string)
+        };
+        if let Some(below) = fitting(below, x - 6.0).filter(|_| x > self.left + 20.0) {
+            canvas.text(x - 6.0, y, &format!("← {below}"), label.end());
         }
-        if !above.is_empty() && x < self.right - 20.0 {
-            canvas.text(x + 6.0, y, &format!("{above} →"), label.at_most(canvas.width - x - 6.0));
+        if let Some(above) = fitting(above, canvas.width - x - 6.0).filter(|_| x < self.right - 20.0) {
+            canvas.text(x + 6.0, y, &format!("{above} →"), label);
         }
     }
 

@@ -129,7 +129,17 @@ impl LineChart {
         for level in self.levels.iter().filter(|l| l.value.is_finite() && y.contains(l.value)) {
             let py = y.px(level.value);
             canvas.line(frame.left, py, frame.right, py, quiet);
-            canvas.text(frame.left + 4.0, py - 4.0, &level.label, Label::new(SMALL, Ink::Muted).halo());
+            // At the end where the lines are farther away.
+            let away = |end: fn(&[LinePoint]) -> Option<&LinePoint>| {
+                let each = drawn.iter().filter_map(|d| end(&d.points)).map(|p| (y.px_inside(p.y.value) - py).abs());
+                each.fold(f64::INFINITY, f64::min)
+            };
+            let label = Label::new(SMALL, Ink::Muted).halo();
+            if away(<[LinePoint]>::first) >= away(<[LinePoint]>::last) {
+                canvas.text(frame.left + 4.0, py - 4.0, &level.label, label);
+            } else {
+                canvas.text(frame.right - 4.0, py - 4.0, &level.label, label.end());
+            }
         }
         // All intervals lie under all lines.
         for d in &drawn {

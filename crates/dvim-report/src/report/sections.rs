@@ -116,14 +116,20 @@ fn who(b: &mut Builder, s: &Summary) {
     }
     b.body.push_str("</ol>\n");
     let row = |name: &str, t: usize, c: usize| vec![name.to_string(), grouped(t), grouped(c)];
-    let rows = vec![
-        row("Patients", t.n_units, c.n_units),
-        row("of whom trained the cure models", t.n_training, c.n_training),
-        row("of whom are estimated and matched with", t.n_estimation, c.n_estimation),
-        row("Events before the horizon", t.n_events, c.n_events),
+    let mut rows = vec![row("Patients", t.n_units, c.n_units)];
+    // Under the adjusted estimator every patient is both, by turns.
+    if t.n_training + c.n_training > 0 {
+        rows.push(row("of whom trained the cure models", t.n_training, c.n_training));
+        rows.push(row("of whom are estimated and matched with", t.n_estimation, c.n_estimation));
+    }
+    rows.push(row("Events before the horizon", t.n_events, c.n_events));
+    if let Some((t, c)) = t.n_competing.zip(c.n_competing) {
+        rows.push(row("Events of other causes before the horizon", t, c));
+    }
+    rows.extend([
         row("Censored before the horizon", t.n_censored, c.n_censored),
         row("Event-free and followed to the horizon", t.n_at_risk, c.n_at_risk),
-    ];
+    ]);
     b.table("The two arms.", &["", "Treated", "Control"], rows, &[]);
 
     if s.baseline.is_empty() {
