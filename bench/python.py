@@ -28,7 +28,7 @@ b = cpu(); out["import pandas"] = b - a
 import dvim
 c = cpu(); out["import dvim"] = c - b
 source = sys.argv[1]
-df = source if sys.argv[3] == "path" else pd.read_csv(source)
+df = source if sys.argv[3] == "path" else pd.read_csv(source, float_precision="round_trip")
 d = cpu(); out["read by pandas"] = d - c
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 found = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, progress=False, threads=2)
