@@ -17,7 +17,7 @@ _WORDS = {
     "estimator": {"paper", "adjusted"},
     "metric": {"separate", "combined"},
     "scale": {"standard", "none"},
-    "latency": {"auto", "log-normal", "weibull", "log-logistic"},
+    "latency": {"auto", "log-normal", "weibull", "log-logistic", "generalised-gamma"},
     "group-size": {"auto"},
     "format": {"csv", "json", "parquet"},
     "ties": {"breslow", "efron"},

@@ -350,6 +350,8 @@ pub enum LatencyArg {
     Weibull,
     /// Log-logistic
     LogLogistic,
+    /// Generalised gamma, its shape learned from the data
+    GeneralisedGamma,
 }
 
 impl LatencyArg {
@@ -359,6 +361,7 @@ impl LatencyArg {
             LatencyArg::LogNormal => Some(Family::LogNormal),
             LatencyArg::Weibull => Some(Family::Weibull),
             LatencyArg::LogLogistic => Some(Family::LogLogistic),
+            LatencyArg::GeneralisedGamma => Some(Family::GeneralisedGamma(0)),
         }
     }
 }

@@ -322,10 +322,9 @@ pub struct AdjustedOptionsRecord {
 }
 
 pub(crate) fn family(name: &str) -> Result<Family, String> {
-    Family::ALL
-        .into_iter()
-        .find(|f| f.name().eq_ignore_ascii_case(name))
-        .ok_or_else(|| format!("unknown latency family `{name}`; there are log-normal, weibull and log-logistic"))
+    Family::named(name).ok_or_else(|| {
+        format!("unknown latency family `{name}`; there are log-normal, weibull, log-logistic and generalised-gamma")
+    })
 }
 
 impl AdjustedOptionsRecord {

@@ -28,7 +28,9 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{Queries, Rules, Unserved};
 use crate::effect::{Corrected, Effect};
 use crate::error::{Error, Problem, ProblemKind};
-use crate::joint::{self, Certainty, Family, JointModel, JointOptions, Part, Prediction, Predictor, Terms, TwoArms};
+use crate::joint::{
+    self, Certainty, Family, GammaShape, JointModel, JointOptions, Part, Prediction, Predictor, Terms, TwoArms,
+};
 use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
@@ -46,7 +48,7 @@ pub struct AdjustedOptions {
     pub splits: usize,
     /// Number of folds. Ten train on 90 % of the units; five cost 8 % in accuracy, more gain little.
     pub folds: usize,
-    /// The latency family; `None` chooses by out-of-fold likelihood.
+    /// The latency family; `None` chooses by out-of-fold likelihood. The shape of a generalised gamma of shape 0 is learned.
     pub family: Option<Family>,
     /// K for both estimands; `None` chooses from the data.
     pub group_size: Option<usize>,
@@ -64,6 +66,11 @@ pub struct AdjustedOptions {
     /// Units on which latency families are compared, at most (a fixed sample by hash of id); the shape of the
     /// event times shows in a few thousand.
     pub family_units: usize,
+    /// Units on which the shape of the generalised gamma family is learned, at most (a fixed sample by hash of id).
+    pub shape_units: usize,
+    /// Log-likelihood that the generalised gamma family must have above its special cases on that sample to be compared: 2, about
+    /// the 5 % test of its shape.
+    pub gain_for_shape: f64,
     /// Share of the other arm's importance in an arm's metric.
     pub borrowed: f64,
     /// Every covariate keeps this share of the largest weight.
@@ -89,6 +96,8 @@ impl Default for AdjustedOptions {
             caution: 2.0,
             tuning_units: 4000,
             family_units: 6000,
+            shape_units: 2000,
+            gain_for_shape: 2.0,
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
@@ -332,6 +341,15 @@ impl<'a> Setting<'a> {
 
     /// Fits the two-arm model on these units.
     fn fit(&self, units: &[u32], terms: &Terms, options: &JointOptions) -> Result<JointModel, Error> {
+        self.with_data(units, |data| joint::fit(data, terms, options))
+    }
+
+    /// Hands these units to a model.
+    fn with_data<T>(
+        &self,
+        units: &[u32],
+        f: impl FnOnce(&TwoArms<'_>) -> Result<T, joint::FitError>,
+    ) -> Result<T, Error> {
         let units: Vec<usize> = units.iter().map(|&i| i as usize).collect();
         let time: Vec<f64> = units.iter().map(|&i| self.cohort.time(i)).collect();
         let event: Vec<bool> = units.iter().map(|&i| self.cohort.event(i)).collect();
@@ -345,15 +363,25 @@ impl<'a> Setting<'a> {
             n_covariates: self.p(),
             horizon: self.cohort.horizon(),
         };
-        joint::fit(&data, terms, options).map_err(|e| Error::Model { arm: "joint", reason: e.to_string() })
+        f(&data).map_err(|e| Error::Model { arm: "joint", reason: e.to_string() })
+    }
+
+    /// The shape that the generalised gamma family would have, on a sample of units.
+    fn gamma_shape(&self) -> Result<GammaShape, Error> {
+        let sample = hashed_sample(self.cohort, self.seed ^ 0x7368_6170, self.options.shape_units);
+        self.with_data(&sample, |data| joint::gamma_shape(data, &JointOptions::default()))
     }
 
     /// Mean out-of-fold log-likelihood of each family under linear terms, on a sample of units.
     fn compare_families(&self, terms: &Terms) -> Result<Vec<(Family, f64)>, Error> {
+        let shape = self.gamma_shape()?;
+        // Where it promises nothing beyond its special cases it is not worth its fits.
+        let promising = shape.hundredths != 0 && shape.gain > self.options.gain_for_shape;
+        let gamma = promising.then_some(Family::GeneralisedGamma(shape.hundredths));
+        let all: Vec<Family> = Family::ALL.into_iter().chain(gamma).collect();
         let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
         let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.options.folds);
-        let jobs: Vec<(Family, usize)> =
-            Family::ALL.into_iter().flat_map(|f| (0..folds).map(move |k| (f, k))).collect();
+        let jobs: Vec<(Family, usize)> = all.iter().flat_map(|&f| (0..folds).map(move |k| (f, k))).collect();
         let sums: Vec<(f64, usize)> = jobs
             .par_iter()
             .map(|&(family, fold)| {
@@ -368,7 +396,7 @@ impl<'a> Setting<'a> {
                 Ok((held_out.iter().map(value).sum(), held_out.len()))
             })
             .collect::<Result<_, Error>>()?;
-        Ok(Family::ALL
+        Ok(all
             .into_iter()
             .map(|family| {
                 let of_family = jobs.iter().zip(&sums).filter(|((f, _), _)| *f == family);
@@ -496,7 +524,10 @@ pub fn estimate(
         None => setting.compare_families(&terms)?,
     };
     let best = families.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(family, _)| family);
-    let family = options.family.or(best).unwrap_or(Family::LogNormal);
+    let family = match options.family {
+        Some(Family::GeneralisedGamma(0)) => Family::GeneralisedGamma(setting.gamma_shape()?.hundredths),
+        named => named.or(best).unwrap_or(Family::LogNormal),
+    };
 
     let first = estimate_once(&setting, &terms, family, progress)?;
     let (mut repeats, path, mut effects, mut residuals) =

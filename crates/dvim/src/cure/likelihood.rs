@@ -188,13 +188,13 @@ fn truncated_survival(q: f64, u_horizon: f64, u: f64, m: f64, s: f64) -> Latency
 
 /// `g(x)`, `x = (u - m)/s`, as a function of `(m, t)`: with `x_m = -1/s`, `x_t = -x` the chain rule gives
 /// `g_m = -g'/s`, `g_t = -x g'`, `g_mm = g''/s²`, `g_mt = (x g'' + g')/s`, `g_tt = x (x g'' + g')`.
-fn location_scale(value: f64, first: f64, second: f64, x: f64, s: f64) -> LatencyTerms {
+pub(super) fn location_scale(value: f64, first: f64, second: f64, x: f64, s: f64) -> LatencyTerms {
     let mixed = x * second + first;
     LatencyTerms { value, m: -first / s, t: -x * first, mm: second / (s * s), mt: mixed / s, tt: x * mixed }
 }
 
 impl LatencyTerms {
-    fn minus(self, other: LatencyTerms) -> LatencyTerms {
+    pub(super) fn minus(self, other: LatencyTerms) -> LatencyTerms {
         LatencyTerms {
             value: self.value - other.value,
             m: self.m - other.m,
@@ -243,11 +243,7 @@ impl Latency for Weibull {
         density.minus(Weibull::log_cdf((self.u_horizon - m) / s, s))
     }
 
-    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`.
-    ///
-    /// With `A = f(q)/D`, `B = f(h)/D`, `ρ(x) = (ln f)' = 1 - e^x`, `l_m = A - B`, `l_t = qA - hB`:
-    /// `∂m ln D = l_m/s`, `∂t = l_t`, `∂mm = (Bρ(h) - Aρ(q) - l_m²)/s²`, `∂mt = (hBρ(h) - qAρ(q) - l_m - l_m l_t)/s`,
-    /// `∂tt = h²Bρ(h) - q²Aρ(q) - l_t - l_t²`.
+    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`; see [`gap`], `ρ(x) = 1 - e^x`.
     fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
@@ -266,19 +262,27 @@ impl Latency for Weibull {
             if width > 0.0 { (e / -libm::expm1(-width), log1mexp(width)) } else { (1.0 / ratio, q + libm::log(ratio)) };
         let b = a * (1.0 + ratio) * libm::exp(-width);
         let b = if b.is_finite() { b } else { 0.0 };
-        let (a_rho, b_rho) = (a * (1.0 - e), b * (1.0 - e * (1.0 + ratio)));
-        let (b_rho, h_) = if b == 0.0 { (0.0, 0.0) } else { (b_rho, h) };
-        let l_m = a - b;
-        let l_t = q * a - h_ * b;
-        let gap = LatencyTerms {
-            value: -e + log_gap,
-            m: l_m / s,
-            t: l_t,
-            mm: (b_rho - a_rho - l_m * l_m) / (s * s),
-            mt: (h_ * b_rho - q * a_rho - l_m - l_m * l_t) / s,
-            tt: h_ * h_ * b_rho - q * q * a_rho - l_t - l_t * l_t,
-        };
-        gap.minus(Weibull::log_cdf(h, s))
+        let rho = [a * (1.0 - e), b * (1.0 - e * (1.0 + ratio))];
+        gap(-e + log_gap, [a, b], rho, [q, h], s).minus(Weibull::log_cdf(h, s))
+    }
+}
+
+/// `ln D`, `D = F(h) - F(q)`, whose value is given, with its derivatives.
+///
+/// With `A = f(q)/D`, `B = f(h)/D`, `ρ = (ln f)'`, `l_m = A - B`, `l_t = qA - hB`:
+/// `∂m ln D = l_m/s`, `∂t = l_t`, `∂mm = (Bρ(h) - Aρ(q) - l_m²)/s²`, `∂mt = (hBρ(h) - qAρ(q) - l_m - l_m l_t)/s`,
+/// `∂tt = h²Bρ(h) - q²Aρ(q) - l_t - l_t²`. Given are A and B, Aρ(q) and Bρ(h).
+pub(super) fn gap(value: f64, [a, b]: [f64; 2], [a_rho, b_rho]: [f64; 2], [q, h]: [f64; 2], s: f64) -> LatencyTerms {
+    let (b_rho, h) = if b == 0.0 { (0.0, 0.0) } else { (b_rho, h) };
+    let l_m = a - b;
+    let l_t = q * a - h * b;
+    LatencyTerms {
+        value,
+        m: l_m / s,
+        t: l_t,
+        mm: (b_rho - a_rho - l_m * l_m) / (s * s),
+        mt: (h * b_rho - q * a_rho - l_m - l_m * l_t) / s,
+        tt: h * h * b_rho - q * q * a_rho - l_t - l_t * l_t,
     }
 }
 
@@ -736,6 +740,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::cure::GeneralisedGamma;
 
     fn numbers(x: UnitTerms) -> [f64; 10] {
         [x.value, x.a, x.m, x.t, x.aa, x.am, x.at, x.mm, x.mt, x.tt]
@@ -766,11 +771,44 @@ mod tests {
             let [u, u_horizon, a, m, t] = numbers_[..5] else { panic!("{line}") };
             let found = numbers(match words[0] {
                 "Weibull" => unit_terms(&Weibull { u_horizon }, seen, u, a, m, t),
+                gamma if gamma.starts_with("Gen") => {
+                    let q: f64 = gamma.split(':').nth(1).expect("a shape").parse().expect("a number");
+                    unit_terms(&GeneralisedGamma::new(u_horizon, q), seen, u, a, m, t)
+                }
                 _ => unit_terms(&LogLogistic { u_horizon }, seen, u, a, m, t),
             });
             for (k, (found, expected)) in found.into_iter().zip(&numbers_[5..]).enumerate() {
-                let slack = 1e-9 * expected.abs() + 1e-11;
+                // Far in the lower tail the terms of a generalised gamma are differences of numbers 1e5 times as large.
+                let digits = if words[0].starts_with("Gen") { 1e-8 } else { 1e-9 };
+                let slack = digits * expected.abs() + 1e-11;
                 assert!((found - expected).abs() <= slack, "{line}: term {k} found {found:e}, expected {expected:e}");
+            }
+        }
+    }
+
+    /// Shape 1 is the Weibull distribution; shapes near zero are the log-normal one, with errors that are odd in the shape.
+    #[test]
+    fn special_cases_of_the_generalised_gamma() {
+        for u_horizon in [1.2, f64::INFINITY] {
+            for (u, a, m, t) in
+                [(0.3, 0.4, 0.1, -0.2), (-2.0, -3.0, 0.5, 0.1), (1.1, 2.0, 0.3, -1.0), (1.19, -1.0, 0.4, 0.0)]
+            {
+                for seen in [Seen::Event, Seen::Censored] {
+                    let of = |q: f64| numbers(unit_terms(&GeneralisedGamma::new(u_horizon, q), seen, u, a, m, t));
+                    let weibull = numbers(unit_terms(&Weibull { u_horizon }, seen, u, a, m, t));
+                    let normal = numbers(unit_terms(&LogNormal { u_horizon }, seen, u, a, m, t));
+                    let (up, down) = (of(2e-3), of(-2e-3));
+                    for (k, found) in of(1.0).into_iter().enumerate() {
+                        assert!(
+                            (found - weibull[k]).abs() <= 1e-10 * (1.0 + weibull[k].abs()),
+                            "{k}: {found} {}",
+                            weibull[k]
+                        );
+                        let between = 0.5 * (up[k] + down[k]);
+                        let size = normal.iter().fold(1.0, |s: f64, x| s.max(x.abs()));
+                        assert!((between - normal[k]).abs() < 2e-4 * size * size, "{k}: {between} {}", normal[k]);
+                    }
+                }
             }
         }
     }
@@ -788,6 +826,10 @@ mod tests {
                     check("Weibull", unit_terms(&Weibull { u_horizon }, Seen::Censored, u, 0.5, m, t));
                     check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Censored, u, 0.5, m, t));
                     check("log-logistic", unit_terms(&LogLogistic { u_horizon }, Seen::Event, u, 0.5, m, t));
+                    for q in [-1.5, -0.3, 0.3, 0.8, 2.0] {
+                        let latency = GeneralisedGamma::new(u_horizon, q);
+                        check("generalised gamma", unit_terms(&latency, Seen::Censored, u, 0.5, m, t));
+                    }
                 }
             }
         }
@@ -797,15 +839,15 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn derivatives_of_other_families_agree_with_finite_differences(
-            weibull in any::<bool>(), event in any::<bool>(), a in -6.0..6.0f64, m in -1.0..5.0f64, t in -1.0..1.5f64,
+            family in 0..3usize, q in prop_oneof![-1.5..-0.2f64, 0.2..2.0f64], event in any::<bool>(), a in -6.0..6.0f64, m in -1.0..5.0f64, t in -1.0..1.5f64,
             u_horizon in prop_oneof![Just(f64::INFINITY), 0.5..3.0f64], below in 0.05..4.0f64,
         ) {
             let seen = if event { Seen::Event } else { Seen::Censored };
             let u = if u_horizon.is_finite() { u_horizon } else { 2.0 } - below;
-            let at = |x: [f64; 3]| numbers(if weibull {
-                unit_terms(&Weibull { u_horizon }, seen, u, x[0], x[1], x[2])
-            } else {
-                unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2])
+            let at = |x: [f64; 3]| numbers(match family {
+                0 => unit_terms(&Weibull { u_horizon }, seen, u, x[0], x[1], x[2]),
+                1 => unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2]),
+                _ => unit_terms(&GeneralisedGamma::new(u_horizon, q), seen, u, x[0], x[1], x[2]),
             });
             let here = [a, m, t];
             let terms = at(here);

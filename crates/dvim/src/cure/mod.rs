@@ -17,6 +17,7 @@
 //!
 //! Absent on purpose: treatment, matching, estimation sets. This module sees one arm's training units.
 
+mod gamma;
 mod likelihood;
 mod optimize;
 mod prepare;
@@ -33,6 +34,7 @@ use start::Starts;
 
 use crate::numeric::expit;
 use crate::outcome::Further;
+pub(crate) use gamma::{GAUSS_8, GeneralisedGamma};
 pub(crate) use likelihood::truncated_mean;
 pub(crate) use likelihood::{
     Latency, LogLogistic, LogNormal as LogNormalLatency, Seen, UnitTerms, Weibull, unit_terms,

@@ -5,7 +5,7 @@
 
 use super::family::Family;
 use super::matrix::{dot, product};
-use crate::cure::{Latency, LogLogistic, LogNormalLatency, Seen, Weibull, unit_terms};
+use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, Seen, Weibull, unit_terms};
 
 /// Units of a chunk: its design and weights stay in the second-level cache.
 const CHUNK: usize = 256;
@@ -87,6 +87,10 @@ pub(super) fn evaluate(
         Family::LogNormal => sum(&LogNormalLatency { u_horizon }, outcomes, design, widths, theta),
         Family::Weibull => sum(&Weibull { u_horizon }, outcomes, design, widths, theta),
         Family::LogLogistic => sum(&LogLogistic { u_horizon }, outcomes, design, widths, theta),
+        Family::GeneralisedGamma(0) => sum(&LogNormalLatency { u_horizon }, outcomes, design, widths, theta),
+        Family::GeneralisedGamma(q) => {
+            sum(&GeneralisedGamma::new(u_horizon, f64::from(q) / 100.0), outcomes, design, widths, theta)
+        }
     }
 }
 
@@ -208,7 +212,7 @@ mod tests {
         let u: Vec<f64> = (0..n).map(|i| 1.1 - 3.0 * ((i * 31) % 101) as f64 / 101.0).collect();
         let outcomes = Outcomes { rows: (0..n).collect(), u, n_events: 290, n_censored: 270 };
         let theta = [0.3, -0.4, 0.2, -0.1, 0.1, 0.25, -0.3, 0.15, -0.2];
-        for family in Family::ALL {
+        for family in Family::ALL.into_iter().chain([-60, 40, 150].map(Family::GeneralisedGamma)) {
             let at = |theta: &[f64]| evaluate(family, 1.2, &outcomes, &design, widths, theta);
             let here = at(&theta);
             let h = 1e-5;

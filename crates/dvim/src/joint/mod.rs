@@ -15,6 +15,7 @@ mod likelihood;
 mod matrix;
 mod prior;
 mod screen;
+mod shape;
 mod terms;
 
 use std::borrow::Cow;
@@ -27,6 +28,7 @@ pub use family::Family;
 use likelihood::{Outcomes, Widths};
 use matrix::{Cholesky, dot};
 use prior::block;
+pub use shape::{GammaShape, gamma_shape};
 pub use terms::{Shape, Term, Terms};
 
 pub use crate::cure::FitError;
