@@ -53,6 +53,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         splits: int = 1,
         folds: int = 10,
         latency: str = "auto",
+        penalty: str | float = "prior",
         train_fraction: float = 0.35,
         metric: str = "separate",
         scale: str = "standard",
@@ -79,6 +80,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.splits = splits
         self.folds = folds
         self.latency = latency
+        self.penalty = penalty
         self.train_fraction = train_fraction
         self.metric = metric
         self.scale = scale

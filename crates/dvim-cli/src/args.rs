@@ -234,6 +234,10 @@ pub struct MethodArgs {
     /// Distribution of the event times in the adjusted estimator's models
     #[arg(long, value_enum, default_value_t = LatencyArg::Auto)]
     pub latency: LatencyArg,
+    /// What holds the slopes of the adjusted estimator's models: a prior that is learned with them, ridge, or an
+    /// elastic net with this share of the norm, as in elastic-net:0.5
+    #[arg(long, value_name = "prior|ridge|elastic-net:SHARE", default_value = "prior", value_parser = penalty)]
+    pub penalty: PenaltyArg,
     /// Share of each arm that trains the cure models; the others are estimated
     #[arg(long, value_name = "SHARE", default_value_t = 0.35)]
     pub train_fraction: f64,
@@ -286,6 +290,7 @@ impl MethodArgs {
                 splits: self.splits,
                 folds: self.folds,
                 family: self.latency.family(),
+                elastic_net: self.penalty.0,
                 group_size: fixed,
                 ..AdjustedOptions::default()
             }),
@@ -330,6 +335,20 @@ pub enum GroupSize {
     Auto,
     /// As given.
     Fixed(usize),
+}
+
+/// `--penalty`: the share of the norm in an elastic net; `None` for the prior.
+#[derive(Clone, Copy, PartialEq)]
+pub struct PenaltyArg(Option<f64>);
+
+fn penalty(text: &str) -> Result<PenaltyArg, String> {
+    match (text, text.strip_prefix("elastic-net:").and_then(|share| share.parse().ok())) {
+        ("prior", _) => Ok(PenaltyArg(None)),
+        ("ridge", _) => Ok(PenaltyArg(Some(0.0))),
+        ("elastic-net", _) => Ok(PenaltyArg(Some(0.5))),
+        (_, Some(share)) => Ok(PenaltyArg(Some(share))),
+        _ => Err("prior, ridge, elastic-net, or elastic-net:SHARE with a share between 0 and 1".into()),
+    }
 }
 
 fn group_size(text: &str) -> Result<GroupSize, String> {

@@ -96,6 +96,9 @@ pub struct CrossFitRecord {
     pub latency: String,
     /// Mean out-of-fold log-likelihood of the families that were compared.
     pub latencies: BTreeMap<String, f64>,
+    /// Chosen strengths of an elastic net for cure and time; not there under the learned prior.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strengths: Option<[f64; 2]>,
     /// The folds of the first split.
     pub folds: Vec<FoldRecord>,
     /// The path of K and w in the first split.
@@ -138,6 +141,7 @@ impl From<&CrossFit> for CrossFitRecord {
         CrossFitRecord {
             latency: c.family.name().into(),
             latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
+            strengths: c.strengths,
             folds: folds(c.first()),
             path: c
                 .path
@@ -193,6 +197,7 @@ impl CrossFitRecord {
             residuals,
             family: family(&self.latency)?,
             families,
+            strengths: self.strengths,
             path: self
                 .path
                 .iter()

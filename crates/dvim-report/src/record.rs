@@ -319,6 +319,9 @@ pub struct AdjustedOptionsRecord {
     pub latency: Option<String>,
     /// K; `null` means chosen from the data.
     pub group_size: Option<usize>,
+    /// Share of the norm in the elastic net that holds the slopes (0 is ridge); not there where the prior is learned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elastic_net: Option<f64>,
 }
 
 pub(crate) fn family(name: &str) -> Result<Family, String> {
@@ -335,6 +338,7 @@ impl AdjustedOptionsRecord {
             folds,
             family: self.latency.as_deref().map(family).transpose()?,
             group_size: self.group_size,
+            elastic_net: self.elastic_net,
             ..AdjustedOptions::default()
         })
     }
@@ -362,6 +366,7 @@ impl From<&Options> for OptionsRecord {
                     folds: Some(a.folds),
                     latency: a.family.map(|f| f.name().into()),
                     group_size: a.group_size,
+                    elastic_net: a.elastic_net,
                 }),
             },
             group_size: o.group_size,

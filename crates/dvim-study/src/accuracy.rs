@@ -1,12 +1,13 @@
 //! How near the truth the product's own estimators come, in the paper's scenarios and in worlds where the cure model is
-//! wrong: the paper's estimator, the cure model alone and the adjusted estimator, on the same data and the same units.
+//! wrong: the paper's estimator, cure models alone and the adjusted estimator, on the same data and the same units.
 //!
 //! - *paper*: Algorithm 1 with K = 50 from 5,000 units on, else 35; covariates as recorded in the paper's four scenarios,
 //!   as in its study, and standardised in the worlds.
 //! - *model*: the two cure models of that very fit, each trained on 35 % of its arm, without matching.
+//! - *own model*: the cross-fitted models of the adjusted estimator, without groups: what the correction starts from.
 //! - *adjusted*: [`dvim::adjusted`] with its defaults.
 //!
-//! Errors are taken over the units that the paper's estimator estimates, 65 % of each arm, for all three: the adjusted
+//! Errors are taken over the units that the paper's estimator estimates, 65 % of each arm, for all of them: the adjusted
 //! estimator has an estimate for every unit, but what is compared should be compared on the same units.
 
 use crate::record::{Cell, Experiment, Job, Record, Settings};
@@ -21,7 +22,8 @@ use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
 
 /// The estimators, in the order of tables, as cells of records name them.
-pub const ESTIMATORS: [&str; 3] = ["paper", "model", "adjusted"];
+pub const ESTIMATORS: [&str; 4] = ["paper", "model", "own model", "adjusted"];
+const ADJUSTED: usize = ESTIMATORS.len() - 1;
 
 /// The scenarios, in the order of tables.
 pub fn scenarios() -> impl Iterator<Item = Scenario> {
@@ -70,6 +72,18 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
             rows().map(|x| Some(treated.mean_event_time(x) - control.mean_event_time(x))).collect();
         cell(ESTIMATORS[1], &cure, &time)
     };
+    let own = {
+        let fit = &by_adjusted.fit;
+        let of = |&i: &u32| {
+            let first = fit.cross_fit.as_ref().map(|c| c.first()).expect("an adjusted run");
+            let model = &first.models[first.fold_of[i as usize] as usize].predictor;
+            model.predict(&fit.metrics.cure.scaling.apply(world.cohort.covariates(i as usize)))
+        };
+        let said: Vec<_> = by_paper.units.iter().map(of).collect();
+        let cure: Vec<f64> = said.iter().map(|[c, t]| t.cure_probability - c.cure_probability).collect();
+        let time: Vec<Option<f64>> = said.iter().map(|[c, t]| Some(t.mean_event_time - c.mean_event_time)).collect();
+        cell(ESTIMATORS[2], &cure, &time)
+    };
     let mut of_unit: Vec<Option<&Effect>> = vec![None; world.truth.len()];
     by_adjusted.units.iter().zip(&by_adjusted.effects).for_each(|(&i, e)| of_unit[i as usize] = Some(e));
     let same: Vec<&Effect> = by_paper.units.iter().filter_map(|&i| of_unit[i as usize]).collect();
@@ -77,7 +91,8 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let cells = vec![
         matched(ESTIMATORS[0], &by_paper.effects.iter().collect::<Vec<_>>()),
         alone,
-        matched(ESTIMATORS[2], &same),
+        own,
+        matched(ESTIMATORS[ADJUSTED], &same),
     ];
     Ok(Record { key: job.key(), cells, intervals: None })
 }
@@ -90,16 +105,16 @@ pub struct Row {
     /// Data sets.
     pub reps: usize,
     /// Mean absolute errors by [`ESTIMATORS`]: of the cure effect × 100, of the time effect.
-    pub errors: [[f64; 2]; 3],
+    pub errors: [[f64; 2]; ESTIMATORS.len()],
     /// Root mean square over data sets of the spread (standard deviation) of errors within a data set, in the same order.
     /// Where the true effects do not vary this is the spread of the estimated ones.
-    pub spreads: [[f64; 2]; 3],
+    pub spreads: [[f64; 2]; ESTIMATORS.len()],
 }
 
 impl Row {
     /// The adjusted estimator's error over that of another: cure, time.
     pub fn ratios(&self, estimator: usize) -> [f64; 2] {
-        [0, 1].map(|e| self.errors[2][e] / self.errors[estimator][e])
+        [0, 1].map(|e| self.errors[ADJUSTED][e] / self.errors[estimator][e])
     }
 }
 
@@ -117,8 +132,8 @@ pub fn rows(settings: &Settings, records: &Records, reps: usize) -> Vec<Row> {
             let values: Vec<f64> = cells.filter_map(figure).collect();
             values.iter().sum::<f64>() / values.len() as f64
         };
-        let errors = [0, 1, 2].map(|m| [mean(m, &|c| Some(100.0 * c.cure_mae)), mean(m, &|c| c.time_mae)]);
-        let spreads = [0, 1, 2].map(|m| {
+        let errors = [0, 1, 2, ADJUSTED].map(|m| [mean(m, &|c| Some(100.0 * c.cure_mae)), mean(m, &|c| c.time_mae)]);
+        let spreads = [0, 1, 2, ADJUSTED].map(|m| {
             let cure = mean(m, &|c| Some(1e4 * (c.cure_mse - c.cure_bias * c.cure_bias)));
             let time = mean(m, &|c| Some(c.time_mse? - c.time_bias? * c.time_bias?));
             [cure, time].map(|v| v.max(0.0).sqrt())
@@ -129,7 +144,7 @@ pub fn rows(settings: &Settings, records: &Records, reps: usize) -> Vec<Row> {
 }
 
 /// The columns of `accuracy.csv`.
-pub const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 17] = [
     "scenario",
     "n",
     "reps",
@@ -137,12 +152,16 @@ pub const COLUMNS: [&str; 13] = [
     "paper_time",
     "model_cure",
     "model_time",
+    "own_model_cure",
+    "own_model_time",
     "adjusted_cure",
     "adjusted_time",
     "adjusted_over_paper_cure",
     "adjusted_over_paper_time",
     "adjusted_over_model_cure",
     "adjusted_over_model_time",
+    "adjusted_over_own_model_cure",
+    "adjusted_over_own_model_time",
 ];
 
 /// As CSV.
@@ -151,7 +170,7 @@ pub fn csv(settings: &Settings, found: &[Row]) -> Vec<u8> {
     let mut row = header(&COLUMNS);
     for r in found {
         row.text(r.scenario.name()).count(settings.n_units).count(r.reps);
-        let ratios = [r.ratios(0), r.ratios(1)];
+        let ratios = [0, 1, 2].map(|m| r.ratios(m));
         r.errors.iter().chain(&ratios).flatten().for_each(|v| {
             row.number(*v);
         });
@@ -163,12 +182,22 @@ pub fn csv(settings: &Settings, found: &[Row]) -> Vec<u8> {
 
 /// The table as rows of words; each cell is cure / time.
 pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
-    let columns = ["Scenario", "data sets", "paper", "cure model", "adjusted", "adjusted / paper", "adjusted / model"];
+    let columns = [
+        "Scenario",
+        "data sets",
+        "paper",
+        "cure model",
+        "own model",
+        "adjusted",
+        "adjusted / paper",
+        "adjusted / model",
+        "adjusted / own model",
+    ];
     let pair = |[cure, time]: [f64; 2]| format!("{cure:.2} / {time:.2}");
     let mut rows: Vec<Vec<String>> = Vec::new();
     for r in found {
         let mut row = vec![r.scenario.label().to_string(), r.reps.to_string()];
-        row.extend(r.errors.iter().chain(&[r.ratios(0), r.ratios(1)]).map(|v| pair(*v)));
+        row.extend(r.errors.iter().chain(&[0, 1, 2].map(|m| r.ratios(m))).map(|v| pair(*v)));
         rows.push(row);
     }
     let groups: [(&str, &[Scenario]); 2] = [
@@ -184,8 +213,8 @@ pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
             pair([0, 1].map(|e| of_group.iter().map(|r| figure(r)[e]).sum::<f64>() / of_group.len() as f64))
         };
         let mut row = vec![label.to_string(), of_group.iter().map(|r| r.reps).sum::<usize>().to_string()];
-        row.extend([0, 1, 2].map(|m| mean(&|r| r.errors[m])));
-        row.extend([0, 1].map(|m| mean(&|r| r.ratios(m))));
+        row.extend([0, 1, 2, ADJUSTED].map(|m| mean(&|r| r.errors[m])));
+        row.extend([0, 1, 2].map(|m| mean(&|r| r.ratios(m))));
         rows.push(row);
     }
     (columns.map(String::from).to_vec(), rows)
@@ -194,7 +223,7 @@ pub fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
 /// What a reader should know.
 pub fn remarks(settings: &Settings, found: &[Row]) -> Vec<String> {
     let mut out = vec![format!(
-        "Mean absolute errors, cure effect × 100 / time effect, over the units that the paper's estimator estimates; data sets of {} units, seed {}. Paper's estimator: K = {}, covariates as recorded in its own four scenarios and standardised elsewhere. Cure model: the paper's two, trained on 35 % of each arm, alone. In rows of means ratios are means of ratios.",
+        "Mean absolute errors, cure effect × 100 / time effect, over the units that the paper's estimator estimates; data sets of {} units, seed {}. Paper's estimator: K = {}, covariates as recorded in its own four scenarios and standardised elsewhere. Cure model: the paper's two, trained on 35 % of each arm, alone. Own model: the cross-fitted models of the adjusted estimator, without groups. In rows of means ratios are means of ratios.",
         grouped(settings.n_units),
         settings.seed,
         group_size(settings.n_units)

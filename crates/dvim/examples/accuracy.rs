@@ -1,5 +1,5 @@
 #![allow(clippy::print_stdout)]
-//! Errors of both estimators against the truth: `accuracy N SEEDS`.
+//! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`.
 
 use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{self, Estimator, Options};
@@ -26,14 +26,26 @@ fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let (n, seeds) = (numbers.first().copied().unwrap_or(2000), numbers.get(1).copied().unwrap_or(2));
     for scenario in Scenario::PAPER {
-        for adjusted in [false, true] {
+        let penalties = std::env::args().any(|a| a == "penalties");
+        let variants: &[(&str, Option<Option<f64>>)] = if penalties {
+            &[
+                ("prior", Some(None)),
+                ("ridge", Some(Some(0.0))),
+                ("net 0.5", Some(Some(0.5))),
+                ("net 1", Some(Some(1.0))),
+            ]
+        } else {
+            &[("paper", None), ("adjusted", Some(None))]
+        };
+        for &(name, adjusted) in variants {
             let (mut cure, mut time, mut seconds) = (0.0, 0.0, 0.0);
             let mut note = String::new();
             for seed in 1..=seeds {
                 let world = simulate(scenario, n as usize, false, seed);
-                let options = if adjusted {
+                let options = if let Some(elastic_net) = adjusted {
                     Options {
                         estimator: Estimator::Adjusted(AdjustedOptions {
+                            elastic_net,
                             largest_group: numbers
                                 .get(2)
                                 .map_or(AdjustedOptions::default().largest_group, |k| *k as usize),
@@ -65,14 +77,14 @@ fn main() {
                 if let Some(c) = &found.fit.cross_fit {
                     let first = c.first();
                     let terms = first.models[0].predictor.n_terms();
-                    note = format!("{} {:?} terms {terms}", c.family.name(), first.folds[0].choices);
+                    note = format!("{} {:?} {:?} terms {terms}", c.family.name(), c.strengths, first.folds[0].choices);
                 }
             }
             let s = seeds as f64;
             println!(
                 "{n} {:18} {:8} {:6.2} {:7.2}  {:.2} s  {note}",
                 scenario.name(),
-                if adjusted { "adjusted" } else { "paper" },
+                name,
                 100.0 * cure / s,
                 time / s,
                 seconds / s

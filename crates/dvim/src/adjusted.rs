@@ -29,7 +29,7 @@ use crate::constraint::{Queries, Rules, Unserved};
 use crate::effect::{Corrected, Effect};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::joint::{
-    self, Certainty, Family, GammaShape, JointModel, JointOptions, Part, Prediction, Predictor, Terms, TwoArms,
+    self, Certainty, Family, GammaShape, JointModel, JointOptions, Part, Penalty, Prediction, Predictor, Terms, TwoArms,
 };
 use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
@@ -50,6 +50,9 @@ pub struct AdjustedOptions {
     pub folds: usize,
     /// The latency family; `None` chooses by out-of-fold likelihood. The shape of a generalised gamma of shape 0 is learned.
     pub family: Option<Family>,
+    /// What holds the slopes of the models: `None` the prior that is learned with them; else an elastic net with this share of the norm (0 is
+    /// ridge), its strengths for cure and time chosen by out-of-fold likelihood.
+    pub elastic_net: Option<f64>,
     /// K for both estimands; `None` chooses from the data.
     pub group_size: Option<usize>,
     /// The largest K that is tried, besides half of the smaller arm. A thousand lowers the error at n = 20,000 by
@@ -71,6 +74,10 @@ pub struct AdjustedOptions {
     /// Log-likelihood that the generalised gamma family must have above its special cases on that sample to be compared: 2, about
     /// the 5 % test of its shape.
     pub gain_for_shape: f64,
+    /// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard deviation.
+    pub strengths: [f64; 7],
+    /// Strength of the time part while that of the cure part is chosen.
+    pub first_strength: f64,
     /// Share of the other arm's importance in an arm's metric.
     pub borrowed: f64,
     /// Every covariate keeps this share of the largest weight.
@@ -89,6 +96,7 @@ impl Default for AdjustedOptions {
             splits: 1,
             folds: 10,
             family: None,
+            elastic_net: None,
             group_size: None,
             largest_group: 250,
             smallest_group: 25,
@@ -98,6 +106,8 @@ impl Default for AdjustedOptions {
             family_units: 6000,
             shape_units: 2000,
             gain_for_shape: 2.0,
+            strengths: [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
+            first_strength: 30.0,
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
@@ -129,6 +139,14 @@ impl AdjustedOptions {
                 format!("the number of splits is {}", self.splits),
                 "the folds are dealt anew 1 to 100 times",
                 "use --splits 5; the spread over splits says whether more are worth the time",
+            ));
+        }
+        if let Some(mixing) = self.elastic_net.filter(|m| !(0.0..=1.0).contains(m)) {
+            out.push(Problem::error(
+                ProblemKind::BadOption,
+                format!("the share of the norm in the elastic net is {mixing}"),
+                "it lies between 0 (ridge) and 1 (lasso)",
+                "use --penalty elastic-net:0.5",
             ));
         }
         for arm in Arm::BOTH {
@@ -235,6 +253,8 @@ pub struct CrossFit {
     pub family: Family,
     /// Mean out-of-fold log-likelihood of each family that was compared.
     pub families: Vec<(Family, f64)>,
+    /// Chosen strengths of an elastic net for cure and time.
+    pub strengths: Option<[f64; 2]>,
     /// The path of K and w in the first split, over all folds together.
     pub path: Vec<PathPoint>,
     /// What each unit's outcome says beyond its corrected curve in its own arm; the mean over splits.
@@ -372,23 +392,23 @@ impl<'a> Setting<'a> {
         self.with_data(&sample, |data| joint::gamma_shape(data, &JointOptions::default()))
     }
 
-    /// Mean out-of-fold log-likelihood of each family under linear terms, on a sample of units.
-    fn compare_families(&self, terms: &Terms) -> Result<Vec<(Family, f64)>, Error> {
-        let shape = self.gamma_shape()?;
-        // Where it promises nothing beyond its special cases it is not worth its fits.
-        let promising = shape.hundredths != 0 && shape.gain > self.options.gain_for_shape;
-        let gamma = promising.then_some(Family::GeneralisedGamma(shape.hundredths));
-        let all: Vec<Family> = Family::ALL.into_iter().chain(gamma).collect();
+    /// Covariates whose slopes are penalised together: the levels of a category.
+    fn covariate_groups(&self) -> Vec<usize> {
+        let of = |(g, c): (usize, &crate::schema::Covariate)| c.columns().map(move |_| g);
+        self.cohort.schema().iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Sum of the out-of-fold log-likelihoods of a sample of units under each of these options, with linear terms.
+    fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, usize), Error> {
         let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
         let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.options.folds);
-        let jobs: Vec<(Family, usize)> = all.iter().flat_map(|&f| (0..folds).map(move |k| (f, k))).collect();
+        let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds).map(move |k| (c, k))).collect();
         let sums: Vec<(f64, usize)> = jobs
             .par_iter()
-            .map(|&(family, fold)| {
-                let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
+            .map(|&(candidate, fold)| {
                 let (held_out, training): (Vec<u32>, Vec<u32>) =
                     sample.iter().copied().partition(|&i| self.fold_of[i as usize] as usize == fold);
-                let model = self.fit(&training, terms, &options)?;
+                let model = self.fit(&training, terms, &candidates[candidate])?;
                 let value = |&i: &u32| {
                     let (i, z) = (i as usize, self.cohort.arm(i as usize).index());
                     model.log_likelihood(z, &model.predict(self.row(i))[z], self.cohort.time(i), self.cohort.event(i))
@@ -396,14 +416,38 @@ impl<'a> Setting<'a> {
                 Ok((held_out.iter().map(value).sum(), held_out.len()))
             })
             .collect::<Result<_, Error>>()?;
-        Ok(all
-            .into_iter()
-            .map(|family| {
-                let of_family = jobs.iter().zip(&sums).filter(|((f, _), _)| *f == family);
-                let (sum, count) = of_family.fold((0.0, 0), |(s, c), (_, (v, k))| (s + v, c + k));
-                (family, sum / f64::max(count as f64, 1.0))
-            })
-            .collect())
+        let of = |candidate: usize| jobs.iter().zip(&sums).filter(move |((c, _), _)| *c == candidate).map(|(_, s)| s);
+        let values = (0..candidates.len()).map(|c| of(c).map(|s| s.0).sum()).collect();
+        Ok((values, of(0).map(|s| s.1).sum()))
+    }
+
+    /// Strengths of an elastic net for cure and time, each the best of the other's best.
+    fn choose_strengths(&self, terms: &Terms, family: Family, mixing: f64) -> Result<[f64; 2], Error> {
+        let mut strengths = [self.options.first_strength; 2];
+        for part in [CURE, TIME] {
+            let at = |strength: f64| {
+                let mut strengths = strengths;
+                strengths[part] = strength;
+                let penalty = Penalty::ElasticNet { mixing, strengths };
+                JointOptions { family, penalty, groups: self.covariate_groups(), rounds: 0, ..JointOptions::default() }
+            };
+            let (values, _) = self.out_of_fold(terms, &self.options.strengths.map(at))?;
+            let best = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]).then(b.cmp(&a)));
+            strengths[part] = self.options.strengths[best.unwrap_or(0)];
+        }
+        Ok(strengths)
+    }
+
+    /// Mean out-of-fold log-likelihood of each family under linear terms, on a sample of units.
+    fn compare_families(&self, terms: &Terms) -> Result<Vec<(Family, f64)>, Error> {
+        let shape = self.gamma_shape()?;
+        // Where it promises nothing beyond its special cases it is not worth its fits.
+        let promising = shape.hundredths != 0 && shape.gain > self.options.gain_for_shape;
+        let gamma = promising.then_some(Family::GeneralisedGamma(shape.hundredths));
+        let all: Vec<Family> = Family::ALL.into_iter().chain(gamma).collect();
+        let options = |&family: &Family| JointOptions { family, rounds: 0, ..JointOptions::default() };
+        let (sums, count) = self.out_of_fold(terms, &all.iter().map(options).collect::<Vec<_>>())?;
+        Ok(all.into_iter().zip(sums).map(|(family, sum)| (family, sum / f64::max(count as f64, 1.0))).collect())
     }
 
     /// The metric of each estimand in each arm: own importance, some of the other arm's, and a floor.
@@ -529,7 +573,14 @@ pub fn estimate(
         named => named.or(best).unwrap_or(Family::LogNormal),
     };
 
-    let first = estimate_once(&setting, &terms, family, progress)?;
+    let strengths = match options.elastic_net {
+        Some(mixing) => Some(setting.choose_strengths(&terms, family, mixing)?),
+        None => None,
+    };
+    let penalty = options.elastic_net.zip(strengths);
+    let penalty = penalty.map_or(Penalty::Learned, |(mixing, strengths)| Penalty::ElasticNet { mixing, strengths });
+    let joint_options = JointOptions { family, penalty, groups: setting.covariate_groups(), ..JointOptions::default() };
+    let first = estimate_once(&setting, &terms, &joint_options, progress)?;
     let (mut repeats, path, mut effects, mut residuals) =
         (vec![first.repeat], first.path, first.effects, first.residuals);
     if options.splits > 1 {
@@ -540,7 +591,7 @@ pub fn estimate(
         let mut of_splits = vec![corrected(&effects)];
         for r in 1..options.splits {
             setting.deal(seed_of_repeat(seed, r));
-            let again = estimate_once(&setting, &terms, family, progress)?;
+            let again = estimate_once(&setting, &terms, &joint_options, progress)?;
             of_splits.push(corrected(&again.effects));
             repeats.push(Repeat { values: split_values(&again.effects, &again.residuals), ..again.repeat });
             for (sum, r) in residuals.iter_mut().zip(&again.residuals) {
@@ -557,7 +608,7 @@ pub fn estimate(
             }
         }
     }
-    Ok((CrossFit { repeats, family, families, path, residuals }, effects))
+    Ok((CrossFit { repeats, family, families, strengths, path, residuals }, effects))
 }
 
 fn split_values(effects: &Estimates, residuals: &[Residual]) -> Vec<SplitValues> {
@@ -581,17 +632,21 @@ struct Once {
 }
 
 /// One cross-fit over the folds of the setting.
-fn estimate_once(setting: &Setting, terms: &Terms, family: Family, progress: Progress<'_>) -> Result<Once, Error> {
+fn estimate_once(
+    setting: &Setting,
+    terms: &Terms,
+    joint_options: &JointOptions,
+    progress: Progress<'_>,
+) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
     progress("fitting the folds", 0, options.folds)?;
-    let joint_options = JointOptions { family, ..JointOptions::default() };
     let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
     let fits: Vec<(FoldModel, [[Metric; 2]; 2], Vec<String>)> = (0..options.folds)
         .into_par_iter()
         .map(|fold| {
             let training: Vec<u32> =
                 (0..cohort.n_units() as u32).filter(|&i| setting.fold_of[i as usize] as usize != fold).collect();
-            let model = setting.fit(&training, terms, &joint_options)?;
+            let model = setting.fit(&training, terms, joint_options)?;
             let metrics = setting.metrics(&model);
             let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
             let covariance = model.certainty(Some(kappa)).covariance();

@@ -183,6 +183,7 @@ pub fn command(s: &Summary) -> String {
                 None => flag("--folds", adjusted.splits.to_string()),
             }
             adjusted.latency.iter().for_each(|l| flag("--latency", l.clone()));
+            adjusted.elastic_net.iter().for_each(|mixing| flag("--penalty", format!("elastic-net:{mixing}")));
             flag("--group-size", adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
         }
         None => {

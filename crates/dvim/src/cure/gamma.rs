@@ -25,6 +25,9 @@ const LARGEST_EXPONENT: f64 = 300.0;
 /// Logarithms beyond this have lost the digits that a ratio needs.
 const LARGEST_LOGARITHM: f64 = 1e8;
 
+/// Panels of the quadrature of a mean, at most: a few hundred do, unless all events are at the horizon to the last digit.
+const MOST_PANELS: usize = 2_000;
+
 /// A generalised gamma time with shape Q, which is neither zero nor so near to it that a log-normal would do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GeneralisedGamma {
@@ -115,7 +118,7 @@ impl GeneralisedGamma {
         // From the horizon down: panels until what is left is below rounding, relative to the largest density there is.
         let [largest, ..] = self.density(h.min(0.0));
         let (mut inside, mut weighted, mut from) = (0.0, 0.0, 0.0);
-        loop {
+        for _ in 0..MOST_PANELS {
             let [_, rho, curve] = self.density(h - from);
             let width = (0.5 / (rho.abs() + s).max(curve.abs().sqrt()).max(0.25)).min(2.0);
             let mut panel = 0.0;
@@ -128,10 +131,11 @@ impl GeneralisedGamma {
             inside += panel;
             from += width;
             // The density rises to its mode, at zero, before it falls.
-            if (panel <= 1e-17 * inside && h - from < 0.0) || from > 1e4 {
-                return libm::exp(self.u_horizon) * weighted / inside;
+            if panel <= 1e-17 * inside && h - from < 0.0 {
+                break;
             }
         }
+        libm::exp(self.u_horizon) * weighted / inside
     }
 }
 

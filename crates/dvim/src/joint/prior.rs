@@ -49,6 +49,17 @@ impl Prior {
         }
     }
 
+    /// What given penalties keep of each slope, for the diagonal of the posterior covariance under them.
+    pub(super) fn hold(&mut self, blocks: &[Option<usize>], covariance: &[f64], penalties: &[f64]) {
+        for j in 0..penalties.len() {
+            self.certainty[j] = penalties[j];
+            if blocks[j].is_some() {
+                self.cavity[j] = 1.0 / (1.0 / covariance[j] - penalties[j]).max(SMALLEST_CAVITY);
+                self.kept[j] = 1.0 / (1.0 + penalties[j] * self.cavity[j]);
+            }
+        }
+    }
+
     /// New penalties from the point `phi`, the diagonal of the posterior covariance and the present penalties.
     /// `blocks[j]` is the block of parameter `j`, `None` where it is free.
     pub(super) fn update(&mut self, blocks: &[Option<usize>], phi: &[f64], covariance: &[f64], penalties: &mut [f64]) {
