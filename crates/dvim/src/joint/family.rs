@@ -346,8 +346,9 @@ mod tests {
     #[test]
     fn means_agree_with_quadrature() {
         let u_horizon = 800f64.ln();
-        // At the shape -1.5 all events are within a tenth of a day of the horizon, which this rule does not resolve.
-        for family in every().filter(|f| *f != Family::GeneralisedGamma(-150)) {
+        // Of negative shapes all events are within a tenth of a day of a horizon far below, which this rule does not resolve; they
+        // are compared with the closed form where they are made.
+        for family in every().filter(|f| !matches!(f, Family::GeneralisedGamma(q) if *q < 0)) {
             for t in [-2.0, -1.0, -0.3, -0.12, -0.1, 0.0, 0.4, 1.0] {
                 for m in [-3.0, 1.0, 3.5, 4.5, 6.0, 6.6, 6.7, 7.5, 12.0, 40.0] {
                     let (found, expected) = (family.mean(u_horizon, m, t), by_quadrature(family, u_horizon, m, t));
