@@ -25,6 +25,8 @@ const LARGEST_EXPONENT: f64 = 300.0;
 /// Logarithms beyond this have lost the digits that a ratio needs.
 const LARGEST_LOGARITHM: f64 = 1e8;
 
+/// Logarithm of a ratio that is nothing beside one, nor are its derivatives.
+const NOTHING: f64 = 60.0;
 /// Panels of the quadrature of a mean, at most: a few hundred do, unless all events are at the horizon to the last digit.
 const MOST_PANELS: usize = 2_000;
 
@@ -59,9 +61,16 @@ impl GeneralisedGamma {
         if self.q > 0.0 { [lower, upper] } else { [upper, lower] }
     }
 
-    /// `ln F(h)` with its derivatives: `r = f/F`, `(ln F)' = r`, `(ln F)'' = r (ρ − r)`.
+    /// `ln F(h)` with its derivatives: `r = f/F`, `(ln F)' = r`, `(ln F)'' = r (ρ − r)`. In the lower tail of a negative shape r and ρ are nearly the
+    /// same: there `r = |Q| (x + 1 − a + k)` and `r − ρ = |Q| (1 + k)`, k the tail of the continued fraction.
     fn log_cdf(&self, h: f64, s: f64) -> LatencyTerms {
         let [value, _] = self.log_tails(h);
+        let x = libm::exp((self.log_a + self.q * h).min(LARGEST_EXPONENT));
+        if self.q < 0.0 && x >= self.a + 1.0 && x < LARGEST_LOGARITHM {
+            let k = fraction_tail(self.a, x);
+            let r = -self.q * (x + 1.0 - self.a + k);
+            return location_scale(value, r, r * self.q * (1.0 + k), h, s);
+        }
         let [log_f, rho, _] = self.density(h);
         let r = libm::exp(log_f - value);
         if r == 0.0 || !r.is_finite() || value.abs() > LARGEST_LOGARITHM {
@@ -70,8 +79,9 @@ impl GeneralisedGamma {
         location_scale(value, r, r * (rho - r), h, s)
     }
 
-    /// `ln {F(h) − F(q)}`. A narrow gap is integrated, a wide one is the difference of the smaller tails: neither cancels.
-    fn log_gap(&self, q: f64, h: f64) -> f64 {
+    /// `ln {F(h) − F(q)}`, `None` where F(q) is nothing beside F(h). A narrow gap is integrated, a wide one is the difference of the smaller tails:
+    /// neither cancels.
+    fn log_gap(&self, q: f64, h: f64) -> Option<f64> {
         let [_, at_q, _] = self.density(q);
         let [_, at_h, _] = self.density(h);
         let width = h - q;
@@ -83,13 +93,15 @@ impl GeneralisedGamma {
                 let shift = 0.5 * width * node;
                 weight * (at(middle - shift) + at(middle + shift))
             };
-            return center + libm::log(0.5 * width * GAUSS_8.iter().map(pair).sum::<f64>());
+            return Some(center + libm::log(0.5 * width * GAUSS_8.iter().map(pair).sum::<f64>()));
         }
         let ([lower_q, upper_q], [lower_h, upper_h]) = (self.log_tails(q), self.log_tails(h));
-        if lower_q < -std::f64::consts::LN_2 {
-            lower_h + log1mexp((lower_h - lower_q).max(f64::MIN_POSITIVE))
+        if lower_h - lower_q > NOTHING {
+            None
+        } else if lower_q < -std::f64::consts::LN_2 {
+            Some(lower_h + log1mexp((lower_h - lower_q).max(f64::MIN_POSITIVE)))
         } else {
-            upper_q + log1mexp((upper_q - upper_h).max(f64::MIN_POSITIVE))
+            Some(upper_q + log1mexp((upper_q - upper_h).max(f64::MIN_POSITIVE)))
         }
     }
 
@@ -166,7 +178,8 @@ impl Latency for GeneralisedGamma {
             return location_scale(value, -hazard, -hazard * (rho + hazard), q, s);
         }
         let h = (self.u_horizon - m) / s;
-        let value = self.log_gap(q, h);
+        // Nothing below q: the share is one, and stays so.
+        let Some(value) = self.log_gap(q, h) else { return LatencyTerms::default() };
         let [log_f_h, rho_h, _] = self.density(h);
         let (a, b) = (libm::exp(log_f - value), libm::exp(log_f_h - value));
         let terms = gap(value, [a, b], [a * rho, b * rho_h], [q, h], s).minus(self.log_cdf(h, s));
@@ -196,24 +209,31 @@ fn log_incomplete_gamma(a: f64, log_x: f64, log_gamma: f64) -> [f64; 2] {
         let lower = (front + libm::log(sum)).min(-f64::MIN_POSITIVE);
         return [lower, log1mexp(-lower)];
     }
+    let fraction = 1.0 / (x + 1.0 - a + fraction_tail(a, x));
+    let upper = (front + libm::log(fraction)).min(-f64::MIN_POSITIVE);
+    [log1mexp(-upper), upper]
+}
+
+/// k of `Γ(a, x) = x^a e^{−x}/(x + 1 − a + k)`, the continued fraction `k = −1(1−a)/(x + 3 − a −) 2(2−a)/(x + 5 − a −) …` by Lentz's method.
+fn fraction_tail(a: f64, x: f64) -> f64 {
     let tiny = 1e-300;
     let guard = |v: f64| if v.abs() < tiny { tiny } else { v };
-    let mut b = x + 1.0 - a;
-    let (mut c, mut d) = (1.0 / tiny, 1.0 / b);
-    let mut fraction = d;
-    for k in 1..1000 {
-        let k = f64::from(k);
-        let an = -k * (k - a);
+    let mut b = x + 3.0 - a;
+    let mut d = 1.0 / guard(b);
+    let mut c = 1.0 / tiny;
+    let mut k = -(1.0 - a) * d;
+    for n in 2..1000 {
+        let n = f64::from(n);
+        let an = -n * (n - a);
         b += 2.0;
         d = 1.0 / guard(an * d + b);
         c = guard(b + an / c);
-        fraction *= d * c;
+        k *= d * c;
         if (d * c - 1.0).abs() < 1e-16 {
             break;
         }
     }
-    let upper = (front + libm::log(fraction)).min(-f64::MIN_POSITIVE);
-    [log1mexp(-upper), upper]
+    k
 }
 
 #[cfg(test)]
