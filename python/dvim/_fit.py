@@ -111,6 +111,7 @@ def fit(
     splits: int = 1,
     folds: int = 10,
     latency: str = "auto",
+    penalty: str | float = "prior",
     train_fraction: float = 0.35,
     metric: str = "separate",
     scale: str = "standard",
@@ -172,9 +173,10 @@ def fit(data: Any, **arguments: Any) -> Any:
         ``"paper"``: Algorithm 1. ``"adjusted"``: groups corrected by a cross-fitted model; every patient is estimated.
     group_size
         K: patients of each arm in each match group. 50, or chosen from the data by the adjusted estimator.
-    splits, folds, latency
+    splits, folds, latency, penalty
         Of the adjusted estimator: repeats, each with folds of its own, over which estimates are averaged; folds; ``"auto"``,
-        ``"log-normal"``, ``"weibull"`` or ``"log-logistic"``.
+        ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what holds the slopes of its models:
+        ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
     train_fraction, metric, scale, seed
         Share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``; who trains.
     exact, caliper, exclude_self

@@ -105,6 +105,19 @@ def roles_json(columns: Mapping[str, str], given: Mapping[str, Any]) -> str:
     return json.dumps(asked)
 
 
+def _share(penalty: str | float) -> float:
+    """The share of the norm in an elastic net."""
+    named = {"ridge": 0.0, "elastic-net": 0.5}
+    text = penalty.removeprefix("elastic-net:") if isinstance(penalty, str) else penalty
+    try:
+        return named[text] if text in named else float(text)
+    except ValueError:
+        raise Refused(
+            f"error: the penalty is {penalty!r}\n  rule:   it is prior, ridge, elastic-net, or the share of the norm in an elastic net\n"
+            '  remedy: use penalty="prior", or penalty=0.5'
+        ) from None
+
+
 def options_json(given: Mapping[str, Any]) -> str:
     """How to analyse, of the arguments of a call."""
     estimator, group_size = given["estimator"], given["group_size"]
@@ -122,6 +135,8 @@ def options_json(given: Mapping[str, Any]) -> str:
         family = None if given["latency"] == "auto" else given["latency"]
         counts = {name: whole(name, given[name]) for name in ("splits", "folds")}
         options["adjusted"] = {**counts, "latency": family, "group_size": size}
+        if given["penalty"] != "prior":
+            options["adjusted"]["elastic_net"] = _share(given["penalty"])
     options.update(
         {name: number(name, given[name]) for name in ("train_fraction", "confidence")},
         metric=given["metric"],

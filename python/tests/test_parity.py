@@ -34,8 +34,10 @@ CASES = {
               ["--time", "time", "--event", "why", "--treatment", "treatment", "--horizon", 800, "-k", 20, "--cause", 1,
                "--drop", "w,site,late,event"]),
     "no-audit": ("cohort", dict(**ROLES, horizon=800, audit=False), [*SIMULATED, "--no-audit"]),
-    "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", folds=3, latency="weibull", group_size=30),
-                 [*SIMULATED, "--estimator", "adjusted", "--folds", 3, "--latency", "weibull", "-k", 30]),
+    "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", folds=3, latency="weibull", group_size=30,
+                                   penalty=0.3),
+                 [*SIMULATED, "--estimator", "adjusted", "--folds", 3, "--latency", "weibull", "-k", 30,
+                  "--penalty", "elastic-net:0.3"]),
     "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", folds=3, splits=2,
                                      covariates=["x1", "x2", "x11"]),
                       [*SIMULATED, "--estimator", "adjusted", "--group-size", "auto", "--folds", 3, "--splits", 2,
@@ -253,7 +255,7 @@ def test_every_option_of_fit_can_be_asked_for(command):
     assert {name for line in shown for name in line.split(", ")} == arguments
     assert inspect.signature(dvim.check) == inspect.signature(dvim.fit)
     assert arguments - set(inspect.signature(dvim.compare).parameters) == {
-        "imputation", "estimator", "splits", "folds", "latency", "by", "audit"}
+        "imputation", "estimator", "splits", "folds", "latency", "penalty", "by", "audit"}
     # Flags of the result are arguments of the methods that write it.
     assert {"path", "force", "format"} <= set(inspect.signature(dvim.Analysis.save).parameters)
     assert {"path", "force", "title", "time_unit", "about"} <= set(inspect.signature(dvim.Analysis.report).parameters)

@@ -41,7 +41,12 @@ use groups::{
 };
 use rayon::prelude::*;
 
-/// How the adjusted estimator works. All constants stand here, with their reasons.
+/// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard deviation.
+pub const STRENGTHS: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
+/// Strength of the time part while that of the cure part is chosen.
+const FIRST_STRENGTH: f64 = 30.0;
+
+/// How the adjusted estimator works. All other constants stand here, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdjustedOptions {
     /// Repeats of the cross-fit, each with folds of its own; an estimate is the mean over them.
@@ -74,10 +79,6 @@ pub struct AdjustedOptions {
     /// Log-likelihood that the generalised gamma family must have above its special cases on that sample to be compared: 2, about
     /// the 5 % test of its shape.
     pub gain_for_shape: f64,
-    /// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard deviation.
-    pub strengths: [f64; 7],
-    /// Strength of the time part while that of the cure part is chosen.
-    pub first_strength: f64,
     /// Share of the other arm's importance in an arm's metric.
     pub borrowed: f64,
     /// Every covariate keeps this share of the largest weight.
@@ -106,8 +107,6 @@ impl Default for AdjustedOptions {
             family_units: 6000,
             shape_units: 2000,
             gain_for_shape: 2.0,
-            strengths: [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0],
-            first_strength: 30.0,
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
@@ -423,7 +422,7 @@ impl<'a> Setting<'a> {
 
     /// Strengths of an elastic net for cure and time, each the best of the other's best.
     fn choose_strengths(&self, terms: &Terms, family: Family, mixing: f64) -> Result<[f64; 2], Error> {
-        let mut strengths = [self.options.first_strength; 2];
+        let mut strengths = [FIRST_STRENGTH; 2];
         for part in [CURE, TIME] {
             let at = |strength: f64| {
                 let mut strengths = strengths;
@@ -431,9 +430,9 @@ impl<'a> Setting<'a> {
                 let penalty = Penalty::ElasticNet { mixing, strengths };
                 JointOptions { family, penalty, groups: self.covariate_groups(), rounds: 0, ..JointOptions::default() }
             };
-            let (values, _) = self.out_of_fold(terms, &self.options.strengths.map(at))?;
+            let (values, _) = self.out_of_fold(terms, &STRENGTHS.map(at))?;
             let best = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]).then(b.cmp(&a)));
-            strengths[part] = self.options.strengths[best.unwrap_or(0)];
+            strengths[part] = STRENGTHS[best.unwrap_or(0)];
         }
         Ok(strengths)
     }
