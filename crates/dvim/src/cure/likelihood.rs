@@ -849,6 +849,8 @@ mod tests {
                 1 => unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2]),
                 _ => unit_terms(&GeneralisedGamma::new(u_horizon, q), seen, u, x[0], x[1], x[2]),
             });
+            // Where nearly no event comes before the horizon the terms of the generalised gamma cancel to eight digits, too few for a difference quotient.
+            prop_assume!(family < 2 || u_horizon.is_infinite() || (u_horizon - m) * (-t).exp() > -3.0);
             let here = [a, m, t];
             let terms = at(here);
             let h = 1e-5;
