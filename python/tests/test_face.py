@@ -197,20 +197,24 @@ def test_other_threads_of_python_go_on(cohort):
     assert len(ticks) > 10, "the interpreter lock was held"
 
 
-def test_a_forked_child_can_fit(cohort, fitted):
+def test_a_forked_child_can_fit_and_save(tmp_path):
     if not hasattr(os, "fork"):
         pytest.skip("no fork here")
     script = f"""
 import os, sys, dvim
 df = dvim.simulate("both-overlap", n=1200, seed=5)
 given = dict(time="time", event="event", treatment="treatment", horizon=800, group_size=20)
-here = dvim.fit(df, **given).effects.cure_effect.sum()
+first = dvim.fit(df, **given)
+first.save(sys.argv[1] + "/parent")
+here = first.effects.cure_effect.sum()
 child = os.fork()
 if child == 0:
-    os._exit(0 if dvim.fit(df, **given).effects.cure_effect.sum() == here else 1)
+    again = dvim.fit(df, **given)
+    again.save(sys.argv[1] + "/child")
+    os._exit(0 if again.effects.cure_effect.sum() == here else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", script, str(tmp_path)], check=True, timeout=120)
 
 
 def test_kaplan_meier_by_hand():

@@ -167,8 +167,10 @@ pub fn fit(
     let (roles, options) = (roles_of(py, roles)?, fit_options(py, options, auto_size)?);
     let input = table.take(py, kind)?;
     let asked = tasks::Asked { by: by_of(&by), audit };
-    let work = move |watch: &dyn Watch| Analysed::new(input, &roles, &options, &asked, watch);
-    Ok(Run(Arc::new(Content::fitted(Arc::new(watch::run(py, threads, progress, work)?)))))
+    let work = move |watch: &dyn Watch| {
+        Analysed::new(input, &roles, &options, &asked, watch).map(|done| Content::fitted(Arc::new(done)))
+    };
+    Ok(Run(Arc::new(watch::run(py, threads, progress, work)?)))
 }
 
 /// Opens a run that was saved.
@@ -189,7 +191,8 @@ pub fn open_content(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Arc<Content>> {
-    let run = py.detach(|| dvim_io::run::open_run(&path)).map_err(|e: OpenError| errors::open(py, e.to_string()))?;
+    let run = watch::detached(py, || dvim_io::run::open_run(&path))?
+        .map_err(|e: OpenError| errors::open(py, e.to_string()))?;
     let run = Box::new(run);
     let work = move |watch: &dyn Watch| {
         let found = Analysis::from_fit(run.fit.clone(), &run.corrected, &run.cohort, watch)?;
@@ -204,7 +207,7 @@ impl Run {
     /// The columns of `effects.csv`.
     fn effects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let this = &self.0;
-        let found = py.detach(|| columns::of_effects(&tables::effect_table(this.cohort(), this.found())));
+        let found = watch::detached(py, || columns::of_effects(&tables::effect_table(this.cohort(), this.found())))?;
         columns::to_python(py, found)
     }
 
@@ -240,10 +243,16 @@ impl Run {
 
     /// The page of the run.
     #[pyo3(signature = (title, about, time_unit))]
-    fn page(&self, py: Python<'_>, title: Option<String>, about: Option<String>, time_unit: Option<String>) -> String {
+    fn page(
+        &self,
+        py: Python<'_>,
+        title: Option<String>,
+        about: Option<String>,
+        time_unit: Option<String>,
+    ) -> PyResult<String> {
         let this = &self.0;
         let page = Page { title, about, time_unit };
-        py.detach(|| run_page(&page, this.cohort(), this.found(), this.summary()))
+        watch::detached(py, || run_page(&page, this.cohort(), this.found(), this.summary()))
     }
 
     /// The audit as JSON, the averages as JSON, and both in words.
@@ -293,7 +302,8 @@ impl Run {
     fn match_groups(&self, py: Python<'_>, id: &str, all: bool) -> PyResult<(String, String)> {
         let this = &self.0;
         let (cohort, fit) = (this.cohort(), &this.found().fit);
-        let (unit, groups) = py.detach(|| tasks::groups_of(cohort, fit, id)).map_err(|e| errors::engine(py, e))?;
+        let (unit, groups) =
+            watch::detached(py, || tasks::groups_of(cohort, fit, id))?.map_err(|e| errors::engine(py, e))?;
         let corrected = this.corrected(unit);
         let record = MatchRecord::of(cohort, fit, unit, &groups, corrected);
         Ok((json(&record), text::match_groups(cohort, fit, unit, &groups, corrected, all)))
@@ -354,13 +364,13 @@ impl Run {
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool, format: &str) -> PyResult<()> {
         let format = format_of(py, format)?;
         let this = &self.0;
-        let written = py.detach(|| match &**this {
+        let written = watch::detached(py, || match &**this {
             Content::Fitted { done, .. } => {
                 let origin = done.origin(format);
                 dvim_io::run::write_run(&path, force, &done.cohort, &done.found, &done.audit, origin).map(|_| ())
             }
             Content::Opened { run, path: from, .. } => copy_run(from, &path, force, &run.summary),
-        });
+        })?;
         written.map_err(|e| errors::io(py, e))
     }
 }
@@ -408,7 +418,7 @@ fn step_columns(curves: &[SurvivalCurve], confidence: f64) -> columns::Columns {
 pub fn check(py: Python<'_>, table: &PyTable, kind: &str, roles: &str, options: &str) -> PyResult<(String, String)> {
     let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let input = table.take(py, kind)?;
-    let overview = py.detach(|| Overview::of(&input.table, &roles, &options));
+    let overview = watch::detached(py, || Overview::of(&input.table, &roles, &options))?;
     let words = text::overview(&overview);
     Ok((json(&OverviewRecord::of(&overview, input.record.file, input.record.sha256)), words))
 }
@@ -506,11 +516,11 @@ impl Comparison {
 
     /// Writes the files of `dvim compare`.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
-        let written = py.detach(|| {
+        let written = watch::detached(py, || {
             let directory = tasks::begin_comparison(&path, force)?;
             self.0.write(&directory)?;
             directory.publish()
-        });
+        })?;
         written.map_err(|e| errors::io(py, e))
     }
 }

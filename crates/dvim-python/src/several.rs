@@ -52,8 +52,12 @@ pub fn fit_several(
     let work = move |watch: &dyn Watch| {
         several::Several::new(tables, &names, imputation.as_deref(), &roles, &options, &asked, watch)
     };
-    let found = watch::run(py, threads, progress, work)?;
-    let runs = found.runs.iter().map(|done| Arc::new(crate::run::Content::fitted(Arc::clone(done)))).collect();
+    let work = move |watch: &dyn Watch| {
+        let found = work(watch)?;
+        let runs = found.runs.iter().map(|done| Arc::new(crate::run::Content::fitted(Arc::clone(done)))).collect();
+        Ok((found, runs))
+    };
+    let (found, runs) = watch::run(py, threads, progress, work)?;
     Ok(Several { content: Content::Fitted(found), runs })
 }
 
@@ -73,7 +77,7 @@ pub fn open_all(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Several>> {
-    let opened = py.detach(|| open_several(&path)).map_err(|e| errors::open(py, e.to_string()))?;
+    let opened = watch::detached(py, || open_several(&path))?.map_err(|e| errors::open(py, e.to_string()))?;
     let Some((record, effects)) = opened else { return Ok(None) };
     let mut runs = Vec::new();
     for member in &record.runs {
@@ -141,7 +145,7 @@ impl Several {
     /// Writes all of it into a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool, format: &str) -> PyResult<()> {
         let format = format_of(py, format)?;
-        let written = py.detach(|| match &self.content {
+        let written = watch::detached(py, || match &self.content {
             Content::Fitted(found) => found.write(&path, force, format),
             Content::Opened { record, path: from, .. } => {
                 let directory = begin_several(&path, force)?;
@@ -153,7 +157,7 @@ impl Several {
                 }
                 directory.publish()
             }
-        });
+        })?;
         written.map_err(|e| errors::io(py, e))
     }
 }
