@@ -71,7 +71,9 @@ def prepare(given: Mapping[str, Any]) -> tuple[Frame, str, str]:
         columns[part] = _frames._free(part, frame.table.names)
         _frames._add(frame.table, columns[part], value, False)
     id = frame.id if frame.ids is not None else given["id"]
-    return frame, roles_json(columns, {**given, "id": id}), options_json(given)
+    options = options_json(given)
+    _dvim.refuse_idle(options, _unusual(given))
+    return frame, roles_json(columns, {**given, "id": id}), options
 
 
 @overload
@@ -224,7 +226,7 @@ def fit(data: Any, **arguments: Any) -> Any:
         raise Refused("error: there is no table\n  rule:   a list holds imputed data sets\n  remedy: pass one table, or several")
     frame, roles, options = prepared[0]
     imputation = given["imputation"]
-    asked = (bins(given["by"]), bool(given["audit"]), given["group_size"] == "auto", given["threads"])
+    asked = (bins(given["by"]), bool(given["audit"]), given["threads"])
     with Watching(given["progress"]) as shown:
         if not _dvim.asks_for_several(len(tables), imputation, roles):
             analysis = Analysis(_dvim.fit(frame.table, frame.source, roles, options, *asked, shown), frame.kind, Rows(frame))
@@ -239,6 +241,13 @@ def fit(data: Any, **arguments: Any) -> Any:
             return several(found, frame.kind, rows)
     warn(analysis.summary["warnings"])
     return analysis
+
+
+def _unusual(given: Mapping[str, Any]) -> list[str]:
+    """The flags of arguments that are not what they are without being given."""
+    usual = {name: p.default for name, p in SIGNATURE.parameters.items()}
+    names = [name for name, value in given.items() if isinstance(value, (str, int, float)) and value != usual.get(name)]
+    return ["group-size auto" if (name, given[name]) == ("group_size", "auto") else name.replace("_", "-") for name in names]
 
 
 SIGNATURE = inspect.signature(get_overloads(fit)[-1])

@@ -22,7 +22,7 @@ GIVEN = dict(**ROLES, horizon=800, group_size=20)
 
 def test_display(fitted):
     text, html = repr(fitted), fitted._repr_html_()
-    assert "treatment cures" in text and "Mean over estimated patients" in text
+    assert "treatment cures" in text and "Average effects over the estimated patients" in text
     for part in ("<svg", "cure effect", "time effect", "1,200 patients", "intervals"):
         assert part in html, part
     for outside in ("http:", "https:", "src=", "@import", "<script"):
@@ -107,6 +107,10 @@ def test_errors_are_typed_and_speak_python(cohort, fitted):
     assert "123456" in str(missing.value)
     with pytest.raises(dvim.Refused, match=r'estimator="adjusted"'):
         dvim.fit(cohort, **{**GIVEN, "group_size": "auto"})
+    for idle in (dict(splits=3), dict(estimator="adjusted", scale="none"), dict(penalty="ridge"), dict(latency="weibull")):
+        for call in (dvim.fit, dvim.check):
+            with pytest.raises(dvim.Refused, match="estimator uses it"):
+                call(cohort, **{**GIVEN, **idle})
     for bad in (dict(estimator="best"), dict(missing="guess"), dict(metric="mine"), dict(seed=-1), dict(group_size=2.5),
                 dict(horizon="long"), dict(caliper={"x1": "wide"}), dict(start="time"), dict(latency="gamma", estimator="adjusted")):
         with pytest.raises(dvim.Refused):

@@ -6,11 +6,13 @@ use dvim::analysis::{Estimator, Options};
 use dvim::audit::average::By;
 use dvim::cohort::{Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};
+use dvim::error::Error;
 use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
 use dvim::simulate::Scenario;
 use dvim_io::run::EffectsFormat;
+use dvim_io::tasks::refuse_idle;
 use dvim_report::figures::{KINDS, Kind};
 use std::path::PathBuf;
 
@@ -225,28 +227,29 @@ pub struct MethodArgs {
     #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
     pub group_size: Option<GroupSize>,
     /// Repeats of the adjusted estimator, each with folds of its own: estimates are means over them, and how far they
-    /// differ is reported. Takes R times as long
-    #[arg(long, value_name = "R", default_value_t = 1)]
-    pub splits: usize,
-    /// Folds of the adjusted estimator: each patient is estimated by the models that did not see it
-    #[arg(long, value_name = "F", default_value_t = 10)]
-    pub folds: usize,
-    /// Distribution of the event times in the adjusted estimator's models
-    #[arg(long, value_enum, default_value_t = LatencyArg::Auto)]
-    pub latency: LatencyArg,
+    /// differ is reported. Takes R times as long [default: 1]
+    #[arg(long, value_name = "R")]
+    pub splits: Option<usize>,
+    /// Folds of the adjusted estimator: each patient is estimated by the models that did not see it [default: 10]
+    #[arg(long, value_name = "F")]
+    pub folds: Option<usize>,
+    /// Distribution of the event times in the adjusted estimator's models [default: auto]
+    #[arg(long, value_enum)]
+    pub latency: Option<LatencyArg>,
     /// What holds the slopes of the adjusted estimator's models: a prior that is learned with them, ridge, or an
-    /// elastic net with this share of the norm, as in elastic-net:0.5
-    #[arg(long, value_name = "prior|ridge|elastic-net:SHARE", default_value = "prior", value_parser = penalty)]
-    pub penalty: PenaltyArg,
-    /// Share of each arm that trains the cure models; the others are estimated
-    #[arg(long, value_name = "SHARE", default_value_t = 0.35)]
-    pub train_fraction: f64,
-    /// One metric for each effect, or their average for both
-    #[arg(long, value_enum, default_value_t = MetricArg::Separate)]
-    pub metric: MetricArg,
-    /// Standardise covariates, or take them as recorded (the paper's own study)
-    #[arg(long, value_enum, default_value_t = ScaleArg::Standard)]
-    pub scale: ScaleArg,
+    /// elastic net with this share of the norm, as in elastic-net:0.5 [default: prior]
+    #[arg(long, value_name = "prior|ridge|elastic-net:SHARE", value_parser = penalty)]
+    pub penalty: Option<PenaltyArg>,
+    /// Share of each arm that trains the paper's cure models; the others are estimated [default: 0.35]
+    #[arg(long, value_name = "SHARE")]
+    pub train_fraction: Option<f64>,
+    /// One metric of the paper's estimator for each effect, or their average for both [default: separate]
+    #[arg(long, value_enum)]
+    pub metric: Option<MetricArg>,
+    /// Standardise covariates for the paper's estimator, or take them as recorded (the paper's own study)
+    /// [default: standard]
+    #[arg(long, value_enum)]
+    pub scale: Option<ScaleArg>,
     /// Decides, with the ids, who trains and who is estimated
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -278,34 +281,56 @@ fn caliper(text: &str) -> Result<Caliper, String> {
 }
 
 impl MethodArgs {
-    /// As the engine takes them.
-    pub fn options(&self) -> Options {
+    /// Flags that were given of those that not every estimator uses.
+    fn given(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
+            ("group-size auto", self.group_size == Some(GroupSize::Auto)),
+            ("splits", self.splits.is_some()),
+            ("folds", self.folds.is_some()),
+            ("latency", self.latency.is_some()),
+            ("penalty", self.penalty.is_some()),
+            ("train-fraction", self.train_fraction.is_some()),
+            ("metric", self.metric.is_some()),
+            ("scale", self.scale.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
+    /// As the engine takes them; what the estimator would not look at is refused.
+    pub fn options(&self) -> Result<Options, Error> {
+        let options = self.all_options();
+        refuse_idle(&options.estimator, self.given())?;
+        Ok(options)
+    }
+
+    fn all_options(&self) -> Options {
         let fixed = match self.group_size {
             Some(GroupSize::Fixed(k)) => Some(k),
             _ => None,
         };
+        let (usual, usual_adjusted) = (Options::default(), AdjustedOptions::default());
         let estimator = match self.estimator {
             EstimatorArg::Paper => Estimator::Paper,
             EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
-                splits: self.splits,
-                folds: self.folds,
-                family: self.latency.family(),
-                elastic_net: self.penalty.0,
+                splits: self.splits.unwrap_or(usual_adjusted.splits),
+                folds: self.folds.unwrap_or(usual_adjusted.folds),
+                family: self.latency.and_then(LatencyArg::family),
+                elastic_net: self.penalty.and_then(|p| p.0),
                 group_size: fixed,
-                ..AdjustedOptions::default()
+                ..usual_adjusted
             }),
         };
         Options {
             estimator,
-            group_size: fixed.unwrap_or(50),
-            train_fraction: self.train_fraction,
+            group_size: fixed.unwrap_or(usual.group_size),
+            train_fraction: self.train_fraction.unwrap_or(usual.train_fraction),
             metric: match self.metric {
-                MetricArg::Separate => MetricChoice::Separate,
-                MetricArg::Combined => MetricChoice::Combined,
+                Some(MetricArg::Combined) => MetricChoice::Combined,
+                Some(MetricArg::Separate) | None => MetricChoice::Separate,
             },
             scale: match self.scale {
-                ScaleArg::Standard => Scale::Standard,
-                ScaleArg::None => Scale::None,
+                Some(ScaleArg::None) => Scale::None,
+                Some(ScaleArg::Standard) | None => Scale::Standard,
             },
             seed: self.seed,
             confidence: self.confidence,
@@ -314,7 +339,7 @@ impl MethodArgs {
                 calipers: self.calipers.clone(),
                 exclude_self: self.exclude_self,
             },
-            ..Options::default()
+            ..usual
         }
     }
 }

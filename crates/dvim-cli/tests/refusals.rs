@@ -180,6 +180,12 @@ fn cases() -> Vec<Case> {
     check("a group size of zero", "-k 0", good());
     check("a group larger than an arm", "-k 30", good());
     check("a train fraction of one", "--train-fraction 1", good());
+    check("splits with the paper's estimator", "--splits 3 --penalty ridge --latency weibull --folds 4", good());
+    check(
+        "a training share with the adjusted estimator",
+        "--estimator adjusted --train-fraction 0.5 --scale none --metric combined",
+        good(),
+    );
     check(
         "several problems at once",
         "",
@@ -218,6 +224,11 @@ fn cases() -> Vec<Case> {
         plain("an unknown rule for missing values", "check T ROLES --missing guess", text.as_bytes()),
         plain("zero threads", "check T ROLES --threads 0", text.as_bytes()),
         plain("constraints that nobody satisfies", "fit T ROLES --exact age --exclude-self -o new", text.as_bytes()),
+        plain(
+            "a group size to choose",
+            "fit T --time time --event event --treatment arm --horizon 100 -k auto -o new",
+            text.as_bytes(),
+        ),
         plain("an output that exists", "fit T ROLES -o run", text.as_bytes()),
         plain("a comparison with clusters", "compare T ROLES --cluster grade -o new", text.as_bytes()),
         plain("one imputed data set", "fit T ROLES --imputation sex --where sex=f -o new", text.as_bytes()),

@@ -111,14 +111,29 @@ pub fn read_options_new(cohort: &Cohort, asked: &RolesRecord, id: Option<&str>) 
     }
 }
 
-/// The refusal of a group size that the estimator cannot choose.
-pub fn refuse_auto_size() -> Error {
-    Error::Refused(vec![Problem::error(
-        ProblemKind::BadOption,
-        "--group-size auto with --estimator paper",
-        "the paper's estimator takes K as given",
-        "give a number, or add --estimator adjusted",
-    )])
+/// Arguments that only the adjusted estimator uses.
+const OF_ADJUSTED: [&str; 5] = ["group-size auto", "splits", "folds", "latency", "penalty"];
+/// Arguments that only the paper's estimator uses.
+const OF_PAPER: [&str; 3] = ["train-fraction", "metric", "scale"];
+
+/// Refuses arguments that were given, by the names of their flags, and that the estimator would not look at.
+pub fn refuse_idle<'a>(estimator: &Estimator, given: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
+    let (chosen, other, rule, of_other): (_, _, _, &[&str]) = match estimator {
+        Estimator::Paper => ("paper", "adjusted", "only the adjusted estimator uses it", &OF_ADJUSTED),
+        Estimator::Adjusted(_) => ("adjusted", "paper", "only the paper's estimator uses it", &OF_PAPER),
+    };
+    let idle = given.into_iter().filter(|name| of_other.contains(name)).map(|name| {
+        Problem::error(
+            ProblemKind::BadOption,
+            format!("--{name} with --estimator {chosen}"),
+            rule,
+            format!("leave it out, or use --estimator {other}"),
+        )
+    });
+    match idle.collect::<Vec<_>>() {
+        problems if problems.is_empty() => Ok(()),
+        problems => Err(Error::Refused(problems)),
+    }
 }
 
 /// What is wanted besides the effects.

@@ -60,18 +60,9 @@ pub fn roles_of(py: Python<'_>, asked: &str) -> PyResult<Roles> {
     record.roles(horizon).map_err(|e| bad(py, e))
 }
 
-fn options_of(py: Python<'_>, options: &str) -> PyResult<Options> {
+pub fn options_of(py: Python<'_>, options: &str) -> PyResult<Options> {
     let record: OptionsRecord = serde_json::from_str(options).map_err(|e| bad(py, e))?;
     record.options().map_err(|e| bad(py, e))
-}
-
-/// The options of a fit; a group size that is to be chosen is refused where nothing can choose it.
-pub fn fit_options(py: Python<'_>, options: &str, auto_size: bool) -> PyResult<Options> {
-    let options = options_of(py, options)?;
-    if auto_size && options.estimator == Estimator::Paper {
-        return Err(errors::engine(py, tasks::refuse_auto_size()));
-    }
-    Ok(options)
 }
 
 /// Subgroups, as Python names them.
@@ -92,6 +83,13 @@ pub fn format_of(py: Python<'_>, format: &str) -> PyResult<EffectsFormat> {
 pub fn default_options(adjusted: bool) -> String {
     let estimator = if adjusted { Estimator::Adjusted(Default::default()) } else { Estimator::Paper };
     json(&OptionsRecord::from(&Options { estimator, ..Options::default() }))
+}
+
+/// Refuses what was given, by the names of its flags, and the estimator would not look at.
+#[pyfunction]
+pub fn refuse_idle(py: Python<'_>, options: &str, given: Vec<String>) -> PyResult<()> {
+    let estimator = options_of(py, options)?.estimator;
+    tasks::refuse_idle(&estimator, given.iter().map(String::as_str)).map_err(|e| errors::engine(py, e))
 }
 
 /// The column of ids of a table with these names.
@@ -150,7 +148,7 @@ pub struct Run(pub Arc<Content>);
 
 /// Fits a table.
 #[pyfunction]
-#[pyo3(signature = (table, kind, roles, options, by, audit, auto_size, threads, progress))]
+#[pyo3(signature = (table, kind, roles, options, by, audit, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn fit(
     py: Python<'_>,
@@ -160,11 +158,10 @@ pub fn fit(
     options: &str,
     by: Vec<String>,
     audit: bool,
-    auto_size: bool,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Run> {
-    let (roles, options) = (roles_of(py, roles)?, fit_options(py, options, auto_size)?);
+    let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let input = table.take(py, kind)?;
     let asked = tasks::Asked { by: by_of(&by), audit };
     let work = move |watch: &dyn Watch| {

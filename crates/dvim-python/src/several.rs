@@ -2,7 +2,7 @@
 
 use crate::columns;
 use crate::errors::{self, json};
-use crate::run::{Run, by_of, copy_files, fit_options, format_of, roles_of};
+use crate::run::{Run, by_of, copy_files, format_of, options_of, roles_of};
 use crate::table::PyTable;
 use crate::watch;
 use dvim::analysis::Watch;
@@ -30,7 +30,7 @@ pub struct Several {
 
 /// Fits several tables, the parts of a table that a column numbers, or every arm of it.
 #[pyfunction]
-#[pyo3(signature = (tables, kinds, names, imputation, roles, options, by, audit, auto_size, threads, progress))]
+#[pyo3(signature = (tables, kinds, names, imputation, roles, options, by, audit, threads, progress))]
 #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
 pub fn fit_several(
     py: Python<'_>,
@@ -42,11 +42,10 @@ pub fn fit_several(
     options: &str,
     by: Vec<String>,
     audit: bool,
-    auto_size: bool,
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Several> {
-    let (roles, options) = (roles_of(py, roles)?, fit_options(py, options, auto_size)?);
+    let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let tables = tables.iter().zip(&kinds).map(|(t, kind)| t.get().take(py, kind)).collect::<PyResult<Vec<_>>>()?;
     let asked = tasks::Asked { by: by_of(&by), audit };
     let work = move |watch: &dyn Watch| {

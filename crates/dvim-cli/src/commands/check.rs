@@ -12,7 +12,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let roles = args.roles.roles();
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
-    let overview = Overview::of(&input.table, &roles, &args.method.options());
+    let overview = Overview::of(&input.table, &roles, &args.method.options()?);
     if args.json {
         let record = OverviewRecord::of(&overview, input.record.file, input.record.sha256);
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;

@@ -18,7 +18,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         TiesArg::Breslow => Ties::Breslow,
         TiesArg::Efron => Ties::Efron,
     };
-    let done = Compared::new(input, &roles, &args.method.options(), ties, &progress)?;
+    let done = Compared::new(input, &roles, &args.method.options()?, ties, &progress)?;
     done.write(&directory)?;
     directory.publish()?;
     done.warnings.iter().for_each(|w| say(&w.to_string()));

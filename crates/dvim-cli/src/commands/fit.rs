@@ -2,28 +2,26 @@
 
 use super::report::write_page;
 use super::{read_cohort_table, several, use_threads};
-use crate::args::{EstimatorArg, FitArgs, GroupSize};
+use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::analysis;
+use dvim::analysis::{self, Options};
 use dvim_io::atomic::may_write;
 use dvim_io::memory::{available, forecast_shape};
 use dvim_io::run::{begin_run, write_run};
-use dvim_io::tasks::{Analysed, Asked, refuse_auto_size};
+use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::text;
 use std::path::Path;
 
 pub fn run(args: &FitArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
-    if args.method.group_size == Some(GroupSize::Auto) && args.method.estimator == EstimatorArg::Paper {
-        return Err(refuse_auto_size().into());
-    }
+    let options = args.method.options()?;
     for table in &args.tables {
-        refuse_too_large(args, table)?;
+        refuse_too_large(args, &options, table)?;
     }
     if several::is_asked(args) {
-        return several::run(args, &progress);
+        return several::run(args, &options, &progress);
     }
     let table = &args.tables[0];
     // A directory that may not be written is said at once, not after the work.
@@ -35,7 +33,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let roles = args.roles.roles();
     let input = read_cohort_table(table, &roles, args.threads.threads, &progress)?;
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
-    let done = Analysed::new(input, &roles, &args.method.options(), &asked, &progress)?;
+    let done = Analysed::new(input, &roles, &options, &asked, &progress)?;
     let origin = done.origin(args.format.format());
     let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
     if let Some(file) = &args.report {
@@ -50,11 +48,10 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
 }
 
 /// Says at once that a run cannot fit into memory, and what would.
-fn refuse_too_large(args: &FitArgs, table: &Path) -> Result<(), Failure> {
+fn refuse_too_large(args: &FitArgs, options: &Options, table: &Path) -> Result<(), Failure> {
     let (Some(shape), Some(available)) = (forecast_shape(table), available()) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
-    let options = args.method.options();
-    let needed = |n: usize| analysis::memory_needed(n, p.max(1), &options, !args.no_audit);
+    let needed = |n: usize| analysis::memory_needed(n, p.max(1), options, !args.no_audit);
     if needed(shape.n_rows) <= available {
         return Ok(());
     }

@@ -4,6 +4,7 @@ use super::read_cohort_table;
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
+use dvim::analysis::Options;
 use dvim_io::several::{Several, begin_several, is_several};
 use dvim_io::tasks::{Asked, file_name};
 
@@ -12,7 +13,7 @@ pub fn is_asked(args: &FitArgs) -> bool {
     is_several(args.tables.len(), args.imputation.as_deref(), &args.roles.roles())
 }
 
-pub fn run(args: &FitArgs, progress: &Progress) -> Result<(), Failure> {
+pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     drop(begin_several(&args.output, args.force)?);
     if args.report.is_some() {
@@ -25,8 +26,7 @@ pub fn run(args: &FitArgs, progress: &Progress) -> Result<(), Failure> {
     let read = |file| read_cohort_table(file, &roles, args.threads.threads, progress);
     let tables = args.tables.iter().map(|file| read(file.as_path())).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.tables.iter().map(|file| file_name(file)).collect();
-    let options = args.method.options();
-    let done = Several::new(tables, &names, args.imputation.as_deref(), &roles, &options, &asked, progress)?;
+    let done = Several::new(tables, &names, args.imputation.as_deref(), &roles, options, &asked, progress)?;
     done.write(&args.output, args.force, args.format.format())?;
     done.notes.iter().for_each(|note| say(note));
     for (set, words) in done.warnings() {
