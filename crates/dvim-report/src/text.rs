@@ -2,6 +2,7 @@
 
 use crate::audit::with_interval;
 pub use crate::plot::fixed;
+use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
 use crate::terminal::Terminal;
 use dvim::adjusted::CrossFit;
@@ -256,7 +257,10 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     } else {
         String::new()
     };
-    let _ = write!(out, "\nMean over estimated patients{with}\n{}", grid.render());
+    let _ = write!(out, "\nAverage effects over the estimated patients{with}\n{}", grid.render());
+    if let Some(words) = about_averages(s) {
+        let _ = writeln!(out, "  {words}");
+    }
     if let Some(spread) = s.adjusted.as_ref().and_then(|a| a.split_sd) {
         let of_mean = |estimand: &str| s.average(estimand, "all").and_then(|a| a.split_sd);
         for (name, estimand, typical, scale) in
@@ -310,6 +314,14 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         });
     }
     out
+}
+
+/// How averages are more than means of single effects, where they are.
+pub fn about_averages(s: &Summary) -> Option<&'static str> {
+    let is_one_step = s.adjusted.is_some() && s.average("cure_effect", "all").is_some_and(|a| a.se.is_some());
+    is_one_step.then_some(
+        "Each average adds to the single estimates what the patients' own outcomes say (one-step): it is not their mean.",
+    )
 }
 
 /// How the adjusted estimator came to its numbers.
@@ -483,11 +495,15 @@ pub fn by_weight(cohort: &Cohort, weights: &[f64]) -> Vec<usize> {
 
 /// The largest weights, as `name weight`.
 fn top_weights(cohort: &Cohort, weights: &[f64], most: usize) -> String {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    if largest == 0.0 {
+        return "no covariate counts".into();
+    }
     let shown: Vec<String> = by_weight(cohort, weights)
         .into_iter()
         .take(most)
         .map(|c| &cohort.schema()[c])
-        .map(|c| format!("{} {:.2}", clip(&c.label(), 24), weights[c.first]))
+        .map(|c| format!("{} {}", clip(&c.label(), 24), weight_words(weights[c.first], largest)))
         .collect();
     shown.join(", ")
 }

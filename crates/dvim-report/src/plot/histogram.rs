@@ -112,7 +112,7 @@ impl EffectHistogram {
         if let Some(mean) = mean.filter(|m| frame.x.contains(m.value)) {
             let x = frame.x.px(mean.value);
             canvas.line(x, top - 8.0, x, bottom, Style::stroke(Ink::Text, 1.6).dash("5 3"));
-            let words = format!("mean {}", mean.words(self.axis.format));
+            let words = format!("average {}", mean.words(self.axis.format));
             let label = Label::new(BODY, Ink::Text).bold(true);
             let edge = canvas.width;
             canvas.text_beside(x - 4.0, canvas_row(top, 0) - 4.0, 4.0, edge, &words, label);

@@ -51,6 +51,7 @@ pub use plane::{EffectPlane, PlanePoint};
 pub use ratios::{RatioChart, RatioRow};
 pub use scale::{Axis, Format, Spacing};
 pub use survival::{CurveStep, SurvivalArm, SurvivalCurves, at_risk};
+pub(crate) use text::weight as weight_words;
 pub use text::{count, escape, fixed, number};
 pub use violins::{ViolinGroup, Violins};
 pub use weights::{MetricWeights, WeightRow};

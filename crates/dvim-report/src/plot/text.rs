@@ -111,6 +111,15 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// The weight of a covariate; weights of one metric, of which `most` is the largest, have the same decimals.
+pub fn weight(weight: f64, most: f64) -> String {
+    match weight {
+        0.0 => "0".into(),
+        _ if most < 1e-3 => scientific(weight, 1),
+        _ => fixed(weight, decimals_for(most)),
+    }
+}
+
 /// A number with a fixed count of decimals, thousands separated and a true minus sign; 10 million and more,
 /// or less than a ten-thousandth, in powers of ten.
 pub fn fixed(value: f64, decimals: usize) -> String {

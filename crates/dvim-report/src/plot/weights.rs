@@ -59,12 +59,7 @@ impl MetricWeights {
         let layout = Rows::new(&canvas, rows.iter().map(|r| (r.covariate.as_str(), false)), 0.34, top, 21.0);
         let panel = (canvas.width - layout.left() - 20.0) / 2.0;
         // Numbers of one metric have the same decimals; the longest bar leaves room for them.
-        let words = |w: f64, most: f64| match w {
-            0.0 => "0".into(),
-            _ if most < 1e-3 => text::scientific(w, 1),
-            _ => text::fixed(w, text::decimals_for(most)),
-        };
-        let width = |w: f64, most: f64| text::width(&words(w, most), SMALL);
+        let width = |w: f64, most: f64| text::width(&text::weight(w, most), SMALL);
         let number = rows.iter().map(|r| width(r.cure, cure_most).max(width(r.time, time_most))).fold(0.0, f64::max);
         let longest = panel - number - 8.0;
         for (side, (heading, ink, ink_text)) in
@@ -77,7 +72,7 @@ impl MetricWeights {
                 let (weight, most) = if side == 0 { (row.cure, cure_most) } else { (row.time, time_most) };
                 let (y, length) = (layout.y(i), longest * share(weight, most));
                 canvas.rect(x, y - 6.5, length, 13.0, Style::fill(ink));
-                canvas.text_mid(x + length + 5.0, y, &words(weight, most), Label::new(SMALL, Ink::Muted));
+                canvas.text_mid(x + length + 5.0, y, &text::weight(weight, most), Label::new(SMALL, Ink::Muted));
             }
         }
         for (i, row) in rows.iter().enumerate() {

@@ -6,8 +6,8 @@ use crate::figures;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
-    answer, clip, cross_fit_sentence, decimals_between, decimals_of, fixed, grouped, named_flag, percent, short,
-    signed, signed_fixed, worries,
+    about_averages, answer, clip, cross_fit_sentence, decimals_between, decimals_of, fixed, grouped, named_flag,
+    percent, short, signed, signed_fixed, worries,
 };
 use dvim::audit::individual::examples;
 use dvim::audit::passes::Side;
@@ -195,6 +195,7 @@ fn averages(b: &mut Builder, source: &Source<'_>) {
         "Averages over the estimated patients, {with}. Cure in percentage points, or percent of patients; time in {}.",
         unit_words(&b.look.time_unit)
     );
+    let caption = [Some(caption.as_str()), about_averages(s)].into_iter().flatten().collect::<Vec<_>>().join(" ");
     b.table(&caption, &["", "All", "Treated", "Control"], rows.collect(), &[]);
     for side in Side::BOTH {
         let by = s.audit.as_ref().is_some_and(|a| !a.by.is_empty());
