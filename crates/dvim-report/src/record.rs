@@ -809,6 +809,10 @@ impl From<&cure::Flag> for ModelFlagRecord {
             Flag::LatencyDiverges => ("latency_diverges", vec![]),
             Flag::TimesPredicted => ("times_predicted", vec![]),
             Flag::FewEvents { n_events, n_parameters } => ("few_events", vec![n_events, n_parameters]),
+            Flag::MoreCovariatesThanUnits { n_covariates, n_units } => {
+                ("more_covariates_than_units", vec![n_covariates, n_units])
+            }
+            Flag::CovariatesLeftOut { n_covariates } => ("covariates_left_out", vec![n_covariates]),
             Flag::ConstantCovariate { column } => ("constant_covariate", vec![column]),
             Flag::CollinearCovariate { column } => ("collinear_covariate", vec![column]),
             Flag::HigherAtInfinity => ("higher_at_infinity", vec![]),
@@ -831,6 +835,10 @@ impl ModelFlagRecord {
             ("latency_diverges", _) => Flag::LatencyDiverges,
             ("times_predicted", _) => Flag::TimesPredicted,
             ("few_events", &[n_events, n_parameters]) => Flag::FewEvents { n_events, n_parameters },
+            ("more_covariates_than_units", &[n_covariates, n_units]) => {
+                Flag::MoreCovariatesThanUnits { n_covariates, n_units }
+            }
+            ("covariates_left_out", &[n_covariates]) => Flag::CovariatesLeftOut { n_covariates },
             ("constant_covariate", &[column]) => Flag::ConstantCovariate { column },
             ("collinear_covariate", &[column]) => Flag::CollinearCovariate { column },
             ("higher_at_infinity", _) => Flag::HigherAtInfinity,

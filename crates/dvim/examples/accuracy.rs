@@ -1,5 +1,6 @@
 #![allow(clippy::print_stdout)]
-//! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`.
+//! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`; with covariates that say
+//! nothing, P in all: `accuracy N SEEDS wide=P`.
 
 use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{self, Estimator, Options};
@@ -25,6 +26,7 @@ impl analysis::Watch for Stages {
 fn main() {
     let numbers: Vec<u64> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let (n, seeds) = (numbers.first().copied().unwrap_or(2000), numbers.get(1).copied().unwrap_or(2));
+    let wide: Option<usize> = std::env::args().find_map(|a| a.strip_prefix("wide=").and_then(|p| p.parse().ok()));
     for scenario in Scenario::PAPER {
         let penalties = std::env::args().any(|a| a == "penalties");
         let variants: &[(&str, Option<Option<f64>>)] = if penalties {
@@ -42,6 +44,7 @@ fn main() {
             let mut note = String::new();
             for seed in 1..=seeds {
                 let world = simulate(scenario, n as usize, false, seed);
+                let world = wide.map_or(world.clone(), |p| world.widened(p, seed));
                 let options = if let Some(elastic_net) = adjusted {
                     Options {
                         estimator: Estimator::Adjusted(AdjustedOptions {

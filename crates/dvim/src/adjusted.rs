@@ -81,7 +81,7 @@ pub struct AdjustedOptions {
     pub gain_for_shape: f64,
     /// Share of the other arm's importance in an arm's metric.
     pub borrowed: f64,
-    /// Every covariate keeps this share of the largest weight.
+    /// Every covariate keeps this share of the largest weight; of more than 1/this covariates, all together the largest weight.
     pub floor: f64,
     /// Smallest censoring survival that a loss is divided by.
     pub smallest_censoring_survival: f64,
@@ -461,7 +461,8 @@ impl<'a> Setting<'a> {
                     raw[c.columns()].fill(sum);
                 }
                 let largest = raw.iter().copied().fold(1e-6, f64::max);
-                let weights = raw.iter().map(|w| w + self.options.floor * largest).collect();
+                let floor = self.options.floor.min(1.0 / raw.len() as f64);
+                let weights = raw.iter().map(|w| w + floor * largest).collect();
                 Metric { weights, scaling: self.place.scaling.clone() }
             })
         })

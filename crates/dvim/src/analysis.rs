@@ -202,7 +202,7 @@ impl Fit {
         Rules::new(&options.constraints, cohort).map_err(Error::Refused)?;
         let split = Split::honest(cohort, options.train_fraction, options.seed);
         let scaling = Scaling::of(cohort, options.scale);
-        let models = fit_models(cohort, &split, &scaling, &options.fit, watch)?;
+        let models = fit_models(cohort, &split, &scaling, &options.fit, None, watch)?;
         let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
         Ok(Fit {
             options: options.clone(),
@@ -545,11 +545,12 @@ fn fit_models(
     split: &Split,
     scaling: &Scaling,
     options: &cure::FitOptions,
+    kept: Option<&[bool]>,
     watch: &dyn Watch,
 ) -> Result<[CureModel; 2], Error> {
     let training = split.training();
     watch.progress("fitting the cure models", 0, 2);
-    let fit_arm = |arm: Arm| design::fit(cohort, arm, &training.arm(arm), scaling, options);
+    let fit_arm = |arm: Arm| design::fit_among(cohort, arm, &training.arm(arm), scaling, options, kept);
     let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
     let models = [control?, treated?];
     watch.progress("fitting the cure models", 2, 2);
@@ -863,8 +864,6 @@ fn run_adjusted(
         return Err(Error::Refused(problems));
     }
     let scaling = Scaling::of(cohort, Scale::Standard);
-    let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
-    let models = fit_models(cohort, &everyone, &scaling, &options.fit, watch)?;
     let step = |stage: &'static str, done: usize, total: usize| {
         watch.progress(stage, done, total);
         if watch.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
@@ -878,7 +877,37 @@ fn run_adjusted(
         Metric { weights: weights.collect(), scaling: scaling.clone() }
     };
     let metrics = Metrics { cure: mean_metric(0), time: mean_metric(1) };
+    let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
+    let kept = described(cohort, &metrics);
+    let models = fit_models(cohort, &everyone, &scaling, &options.fit, kept.as_deref(), watch)?;
     let is_training = vec![false; cohort.n_units()];
     let fit = Fit { options: options.clone(), is_training, models, metrics, cross_fit: Some(cross_fit) };
     Analysis::of_adjusted(fit, found)
+}
+
+/// With more covariates than this the models that describe an adjusted run have only those of largest weight.
+const MOST_DESCRIBED: usize = 60;
+
+/// Events of the smaller arm for each covariate of those models: the rule of thumb for models without penalty.
+const EVENTS_FOR_ONE: usize = 10;
+
+/// Which covariates the models that describe an adjusted run have: `None` for all. Else those of largest weight in the metrics, as many as the
+/// events allow.
+fn described(cohort: &Cohort, metrics: &Metrics) -> Option<Vec<bool>> {
+    if cohort.n_covariates() <= MOST_DESCRIBED {
+        return None;
+    }
+    let events = Arm::BOTH.map(|z| cohort.units_of(z).iter().filter(|&&i| cohort.event(i as usize)).count());
+    let most = (events[0].min(events[1]) / EVENTS_FOR_ONE).clamp(1, MOST_DESCRIBED);
+    let total = |m: &Metric| m.weights.iter().sum::<f64>();
+    let (cure, time) = (total(&metrics.cure), total(&metrics.time));
+    let weight = |j: usize| metrics.cure.weights[j] / cure + metrics.time.weights[j] / time;
+    let mut order: Vec<(usize, usize)> = cohort.schema().iter().map(|c| (c.first, c.columns().len())).collect();
+    order.sort_by(|a, b| weight(b.0).total_cmp(&weight(a.0)).then(a.cmp(b)));
+    let (mut kept, mut columns) = (vec![false; cohort.n_covariates()], 0);
+    for (first, n) in order {
+        columns += n;
+        kept[first] = columns == n || columns <= most;
+    }
+    Some(kept)
 }

@@ -32,10 +32,10 @@ enum Axis {
 }
 
 impl Contrasts {
-    fn new(cohort: &Cohort, training: &TrainingArm) -> Contrasts {
+    fn new(cohort: &Cohort, training: &TrainingArm, kept: Option<&[bool]>) -> Contrasts {
         let wide = cohort.n_covariates();
         let mut parts = Vec::new();
-        for c in cohort.schema() {
+        for c in cohort.schema().iter().filter(|c| kept.is_none_or(|kept| kept[c.first])) {
             if !c.is_category() {
                 parts.push(Axis::Same(c.first));
                 continue;
@@ -112,6 +112,19 @@ pub fn fit(
     scaling: &Scaling,
     options: &cure::FitOptions,
 ) -> Result<CureModel, Error> {
+    fit_among(cohort, arm, training, scaling, options, None)
+}
+
+/// The same with some of the covariates: those whose first column is `kept`. The others have coefficients of zero, and there is no
+/// covariance of all.
+pub fn fit_among(
+    cohort: &Cohort,
+    arm: Arm,
+    training: &TrainingArm,
+    scaling: &Scaling,
+    options: &cure::FitOptions,
+    kept: Option<&[bool]>,
+) -> Result<CureModel, Error> {
     let scaled = scaling.apply(&training.covariates);
     let fit = |covariates: &[f64], n_covariates: usize| {
         let data = ArmData {
@@ -124,34 +137,46 @@ pub fn fit(
         };
         cure::fit(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
     };
-    if !cohort.schema().iter().any(|c| c.is_category()) {
+    if kept.is_none() && !cohort.schema().iter().any(|c| c.is_category()) {
         return fit(&scaled, cohort.n_covariates());
     }
-    let contrasts = Contrasts::new(cohort, training);
+    let contrasts = Contrasts::new(cohort, training, kept);
     let narrow = fit(&contrasts.narrow(&scaled, &training.covariates), contrasts.parts.len())?;
-    Ok(widen(narrow, &contrasts, &scaled, scaling))
+    let mut model = widen(narrow, &contrasts, &scaled, scaling, kept.is_none());
+    let left_out = cohort.schema().iter().filter(|c| kept.is_some_and(|kept| !kept[c.first])).count();
+    if left_out > 0 {
+        model.certificate.flags.push(Flag::CovariatesLeftOut { n_covariates: left_out });
+    }
+    Ok(model)
 }
 
-/// The same model in the columns of the cohort.
-fn widen(narrow: CureModel, contrasts: &Contrasts, scaled: &[f64], scaling: &Scaling) -> CureModel {
+/// The same model in the columns of the cohort, with the covariance of all parameters or only their standard errors.
+fn widen(narrow: CureModel, contrasts: &Contrasts, scaled: &[f64], scaling: &Scaling, in_full: bool) -> CureModel {
     let (wide, few) = (contrasts.wide, contrasts.parts.len());
     let map = contrasts.widen(scaling);
-    // Both parts and ln σ: one block for each part, a one for ln σ.
-    let mut whole = DMatrix::zeros(2 * wide + 3, 2 * few + 3);
-    whole.view_mut((0, 0), (wide + 1, few + 1)).copy_from(&map);
-    whole.view_mut((wide + 1, few + 1), (wide + 1, few + 1)).copy_from(&map);
-    whole[(2 * wide + 2, 2 * few + 2)] = 1.0;
-    let covariance = narrow
-        .covariance
-        .as_ref()
-        .map(|c| &whole * DMatrix::from_row_slice(2 * few + 3, 2 * few + 3, c) * whole.transpose());
-    let part = |p: &Part, row: usize| {
+    let of_narrow = narrow.covariance.as_ref().map(|c| DMatrix::from_row_slice(2 * few + 3, 2 * few + 3, c));
+    let covariance = of_narrow.as_ref().filter(|_| in_full).map(|c| {
+        // Both parts and ln σ: one block for each part, a one for ln σ.
+        let mut whole = DMatrix::zeros(2 * wide + 3, 2 * few + 3);
+        whole.view_mut((0, 0), (wide + 1, few + 1)).copy_from(&map);
+        whole.view_mut((wide + 1, few + 1), (wide + 1, few + 1)).copy_from(&map);
+        whole[(2 * wide + 2, 2 * few + 2)] = 1.0;
+        &whole * c * whole.transpose()
+    });
+    // Row, row of the part: the variance of a parameter of the part that starts there in the narrow model.
+    let variance = |i: usize, part: usize| {
+        of_narrow.as_ref().map(|c| {
+            let (row, at) = (map.row(i), part * (few + 1));
+            (row * c.view((at, at), (few + 1, few + 1)) * row.transpose())[0].max(0.0)
+        })
+    };
+    let part = |p: &Part, part: usize| {
         let mut found = vec![0.0; wide + 1];
         for (i, value) in found.iter_mut().enumerate() {
             *value = map[(i, 0)] * p.intercept
                 + p.coefficients.iter().enumerate().map(|(m, b)| map[(i, m + 1)] * b).sum::<f64>();
         }
-        let se = |i: usize| covariance.as_ref().map(|c| c[(row + i, row + i)].max(0.0).sqrt());
+        let se = |i: usize| variance(i, part).map(f64::sqrt);
         Part {
             intercept: found[0],
             coefficients: found[1..].to_vec(),
@@ -162,7 +187,7 @@ fn widen(narrow: CureModel, contrasts: &Contrasts, scaled: &[f64], scaling: &Sca
     let n = (scaled.len() / wide) as f64;
     let mut center = vec![0.0; wide];
     scaled.chunks_exact(wide).for_each(|z| center.iter_mut().zip(z).for_each(|(c, v)| *c += v / n));
-    let (cure, latency) = (part(&narrow.cure, 0), part(&narrow.latency, wide + 1));
+    let (cure, latency) = (part(&narrow.cure, 0), part(&narrow.latency, 1));
     // The mean of a contrast is its value at the mean of the indicators, so the centres are one place.
     let at = |at_center: f64, coefficients: &[f64]| {
         let shift = |m: usize| match &contrasts.parts[m] {

@@ -96,33 +96,15 @@ fn one_fold_of_20000_units() {
 fn two_thousand_covariates_of_300_units() {
     use dvim::adjusted::AdjustedOptions;
     use dvim::analysis::{self, Estimator, Options, Unwatched};
-    use dvim::cohort::Cohort;
-    let world = simulate(Scenario::BothOverlap, 300, false, 1);
-    let mut units = world.cohort.to_units();
-    let mut state = 7u64;
-    let mut noise = move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1u64 << 53) as f64 - 0.5
-    };
-    units.covariates = world
-        .cohort
-        .all_covariates()
-        .chunks_exact(20)
-        .flat_map(|x| {
-            let mut row = x.to_vec();
-            row.extend((20..2_000).map(|_| noise()));
-            row
-        })
-        .collect();
-    units.names = (0..2_000).map(|j| format!("x{}", j + 1)).collect();
-    let cohort = Cohort::from_units(units, world.cohort.horizon());
+    let world = simulate(Scenario::BothOverlap, 300, false, 1).widened(2_000, 7);
+    let cohort = &world.cohort;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     for elastic_net in [None, Some(0.0), Some(0.5)] {
         let adjusted = AdjustedOptions { elastic_net, ..AdjustedOptions::default() };
         let options = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
         let (found, cpu) = pool.install(|| {
             let before = on_cpu();
-            (analysis::run(&cohort, &options, &Unwatched), on_cpu() - before)
+            (analysis::run(cohort, &options, &Unwatched), on_cpu() - before)
         });
         let cross_fit = found.as_ref().ok().and_then(|f| f.fit.cross_fit.as_ref());
         let what = cross_fit.map(|c| (c.family, c.strengths));

@@ -198,7 +198,7 @@ pub struct Part {
     pub intercept: f64,
     /// One coefficient for each covariate. Zero for a covariate that is constant in this arm.
     pub coefficients: Vec<f64>,
-    /// Standard error of the intercept, where the fit is certified.
+    /// Standard error of the intercept, where the fit is certified and has more units than covariates.
     pub intercept_se: Option<f64>,
     /// Standard errors of the coefficients, where the fit is certified. Zero for a covariate that is constant in
     /// this arm: it was held, not estimated.
@@ -270,6 +270,18 @@ pub enum Flag {
         /// Parameters of the latency, σ among them.
         n_parameters: usize,
     },
+    /// There are no fewer covariates that vary than units: the penalty decides all but what the units span, and there are no standard errors.
+    MoreCovariatesThanUnits {
+        /// Covariates.
+        n_covariates: usize,
+        /// Units.
+        n_units: usize,
+    },
+    /// The model was fitted without these many covariates, whose coefficients are held at zero.
+    CovariatesLeftOut {
+        /// How many.
+        n_covariates: usize,
+    },
     /// This covariate does not vary in the arm; its coefficients are held at zero.
     ConstantCovariate {
         /// Its column.
@@ -314,6 +326,13 @@ impl fmt::Display for Flag {
             }
             Flag::FewEvents { n_events, n_parameters } => {
                 write!(f, "{n_events} events cannot determine the {n_parameters} parameters of the latency")
+            }
+            Flag::MoreCovariatesThanUnits { n_covariates, n_units } => write!(
+                f,
+                "{n_covariates} covariates and {n_units} units: coefficients are those of a penalty and have no standard errors",
+            ),
+            Flag::CovariatesLeftOut { n_covariates } => {
+                write!(f, "{n_covariates} covariates of small weight were left out; their coefficients are held at zero")
             }
             Flag::ConstantCovariate { column } => {
                 write!(f, "covariate {column} does not vary in this arm; its coefficients are held at zero")
@@ -370,7 +389,8 @@ pub struct CureModel {
     pub log_sigma_se: Option<f64>,
     /// Covariance of all parameters, row-major, in the order cure intercept, cure coefficients, latency intercept,
     /// latency coefficients, `ln σ`: the inverse of the information matrix of the objective, in the caller's units.
-    /// Rows of covariates that are constant in this arm are zero. `None` where the fit is not certified.
+    /// Rows of covariates that are constant in this arm are zero. `None` where the fit is not certified, has no fewer covariates than units,
+    /// or left covariates out.
     pub covariance: Option<Vec<f64>>,
     /// Log-likelihood at the estimate, without any penalty.
     pub log_likelihood: f64,
@@ -458,13 +478,15 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
     let likelihood = arm.likelihood(&arm.design, arm.width());
     let starts = Starts::new(&arm);
     let mut flags = arm.flags.clone();
+    // Where the penalty decides most, other starts are not worth their time.
+    let every_start = arm.n_units() <= options.multistart_units && arm.rotation.is_none();
     let mut search = Search { arm: &arm, likelihood: &likelihood, starts: &starts, options, evaluations: 0 };
 
     // The likelihood itself, with the caller's ridges, unless it is known to have no maximum.
     let ridges = Ridges::of(options, &arm, None, 0.0);
     let mut best = None;
     if arm.may_have_a_maximum(options) {
-        let found = search.run(&ridges, arm.n_units() <= options.multistart_units);
+        let found = search.run(&ridges, every_start);
         match found.best {
             Some(climb) if !found.higher_at_infinity => {
                 if found.several {
@@ -487,7 +509,7 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
             break;
         }
         let ridges = Ridges::of(options, &arm, Some(strength), starts.cure_logit);
-        let found = search.run(&ridges, arm.n_units() <= options.multistart_units);
+        let found = search.run(&ridges, every_start);
         match found.best {
             Some(climb) => best = Some((climb, ridges)),
             None => last = found.last.map(|climb| (climb, ridges)),
@@ -718,9 +740,17 @@ fn report(
     flags: Vec<Flag>,
 ) -> CureModel {
     let Climb { ascent, smallest_eigenvalue } = climb;
-    let d = arm.width();
     let p = arm.center.len();
-    let theta = &ascent.theta;
+    let theta = &match &arm.rotation {
+        None => ascent.theta.clone(),
+        Some(rotation) => {
+            let (cure, rest) = ascent.theta.split_at(arm.width());
+            let (latency, log_sigma) = rest.split_at(arm.width());
+            let part = |of: &[f64]| [vec![of[0]], rotation.back(&of[1..])].concat();
+            [part(cure), part(latency), log_sigma.to_vec()].concat()
+        }
+    };
+    let d = arm.kept.len() + 1;
     // One sparse linear map takes the internal parameters, and their covariance, to the caller's: for each parameter
     // the internal ones it is made of, with their weights. A held coefficient is made of none.
     let n_out = 2 * p + 3;
@@ -739,7 +769,8 @@ fn report(
     let mut parameters: Vec<f64> = map.iter().map(|terms| combine(terms, &|k| theta[k])).collect();
     parameters[p + 1] += arm.log_center;
     parameters[n_out - 1] += libm::log(arm.log_scale);
-    let covariance = if converged { optimize::factor(&ascent.at.hessian, 0.0) } else { None }.map(|cholesky| {
+    let has_errors = converged && arm.rotation.is_none();
+    let covariance = if has_errors { optimize::factor(&ascent.at.hessian, 0.0) } else { None }.map(|cholesky| {
         let mut inverse = cholesky.inverse();
         if let Some(clusters) = &arm.clusters {
             // The sandwich of [Huber 1967]: with weights or clusters the information is not the variance of the score.
@@ -757,9 +788,9 @@ fn report(
     };
     let (cure, latency) = (part(0), part(p + 1));
     let penalised = ridges.cure_ridge > 0.0 || ridges.latency_ridge > 0.0 || ridges.remedy.is_some();
-    let mut plain = Evaluation::new(theta.len());
+    let mut plain = Evaluation::new(ascent.theta.len());
     let internal = if penalised {
-        likelihood.evaluate(theta, &mut plain);
+        likelihood.evaluate(&ascent.theta, &mut plain);
         plain.value
     } else {
         ascent.at.value
@@ -802,5 +833,62 @@ fn report(
         latency_at_center: arm.log_center + arm.log_scale * theta[d],
         cure,
         latency,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fewer units than covariates, two of which are the same: what was found in the space of the rows is a maximum in all directions.
+    #[test]
+    fn a_fit_in_the_space_of_the_rows_is_the_fit_in_all_covariates() {
+        let (n, p) = (24, 40);
+        let x = |i: usize, j: usize| ((i * 7_919 + j * 104_729 + i * i * (j + 1)) % 1_009) as f64 / 504.0 - 1.0;
+        let covariates: Vec<f64> =
+            (0..n * p).map(|k| if k % p == 39 { x(k / p, 0) } else { x(k / p, k % p) }).collect();
+        let time: Vec<f64> = (0..n).map(|i| (3.0 + x(i, 3) + 0.5 * x(i, 50)).exp()).collect();
+        let event: Vec<bool> = (0..n).map(|i| i % 3 != 0).collect();
+        let data = ArmData {
+            time: &time,
+            event: &event,
+            covariates: &covariates,
+            n_covariates: p,
+            horizon: 40.0,
+            further: None,
+        };
+        for options in
+            [FitOptions::default(), FitOptions { cure_ridge: 2.0, latency_ridge: 0.5, ..FitOptions::default() }]
+        {
+            let model = fit(&data, &options).unwrap();
+            let certificate = &model.certificate;
+            assert!(certificate.converged && model.covariance.is_none());
+            assert!(certificate.flags.contains(&Flag::MoreCovariatesThanUnits { n_covariates: p, n_units: n }));
+            let arm = Prepared::new(&data, &options).unwrap();
+            assert_eq!(arm.width(), n, "an intercept and the n - 1 directions of centred rows");
+            let of_unit = |i: usize| (0..p).map(move |j| (i, j));
+            let scaled = |(i, j): (usize, usize)| (covariates[i * p + j] - arm.center[j]) / arm.scale[j];
+            let design: Vec<f64> = (0..n).flat_map(|i| [1.0].into_iter().chain(of_unit(i).map(scaled))).collect();
+            let likelihood = arm.likelihood(&design, p + 1);
+            let remedy = certificate.penalty.unwrap().remedy;
+            let ridges = Ridges::of(&options, &arm, remedy, Starts::new(&arm).cure_logit);
+            let slopes = |part: &Part, unit: f64| -> Vec<f64> {
+                (0..p).map(|j| part.coefficients[j] * arm.scale[j] / unit).collect()
+            };
+            let theta = [
+                vec![model.cure_at_center],
+                slopes(&model.cure, 1.0),
+                vec![(model.latency_at_center - arm.log_center) / arm.log_scale],
+                slopes(&model.latency, arm.log_scale),
+                vec![model.log_sigma - arm.log_scale.ln()],
+            ]
+            .concat();
+            let mut at = Evaluation::new(theta.len());
+            Penalised { likelihood: &likelihood, ridges: &ridges }.evaluate(&theta, &mut at);
+            assert!(at.gradient.amax() < 1e-5, "{}", at.gradient.amax());
+            let objective = certificate.penalty.unwrap().objective;
+            assert!((at.value + arm.log_jacobian - objective).abs() < 1e-8, "{} {objective}", at.value);
+            assert!((model.cure.coefficients[0] - model.cure.coefficients[39]).abs() < 1e-9, "twins share");
+        }
     }
 }

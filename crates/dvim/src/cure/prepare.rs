@@ -13,10 +13,14 @@ pub(super) struct Prepared {
     /// Internal log times `(ln y - log_center)/log_scale`; `-∞` for a unit lost at time zero; zero at the horizon.
     pub(super) u: Vec<f64>,
     pub(super) u_horizon: f64,
-    /// Row-major: a one, then the kept covariates, centred and scaled.
+    /// Row-major: a one, then the kept covariates, centred and scaled; where there is a rotation, in its axes.
     pub(super) design: Vec<f64>,
+    /// Columns of the design.
+    width: usize,
     /// Columns of the covariates that vary.
     pub(super) kept: Vec<usize>,
+    /// From the axes of the design to the kept covariates, where these are more than the units.
+    pub(super) rotation: Option<Rotation>,
     /// Of every covariate; scale one for those that do not vary.
     pub(super) center: Vec<f64>,
     pub(super) scale: Vec<f64>,
@@ -46,7 +50,7 @@ impl Prepared {
 
     /// Columns of the design.
     pub(super) fn width(&self) -> usize {
-        self.kept.len() + 1
+        self.width
     }
 
     pub(super) fn new(data: &ArmData<'_>, options: &FitOptions) -> Result<Prepared, FitError> {
@@ -112,22 +116,30 @@ impl Prepared {
                 kept.push(j);
             }
         }
-        let d = kept.len() + 1;
+        let mut d = kept.len() + 1;
+        let n_parameters = d + 1;
         let mut design = Vec::with_capacity(n * d);
         for i in 0..n {
             design.push(1.0);
             design.extend(kept.iter().map(|&j| (data.covariates[i * p + j] - center[j]) / scale[j]));
         }
-        for column in collinear(&design, n, d, options.collinear_tolerance) {
-            flags.push(Flag::CollinearCovariate { column: kept[column - 1] });
+        let rotation = (d > n).then(|| Rotation::new(&design, n, d, options.collinear_tolerance));
+        if let Some((rotated, rotation)) = &rotation {
+            flags.push(Flag::MoreCovariatesThanUnits { n_covariates: kept.len(), n_units: n });
+            (design, d) = (rotated.clone(), rotation.rank() + 1);
+        } else {
+            for column in collinear(&design, n, d, options.collinear_tolerance) {
+                flags.push(Flag::CollinearCovariate { column: kept[column - 1] });
+            }
         }
+        let rotation = rotation.map(|(_, rotation)| rotation);
         if n_events == n {
             flags.push(Flag::NoneCured);
         } else if data.horizon.is_finite() && n_events + n_censored == n {
             flags.push(Flag::NoneReachedHorizon);
         }
-        if n_events < d + 1 {
-            flags.push(Flag::FewEvents { n_events, n_parameters: d + 1 });
+        if n_events < n_parameters {
+            flags.push(Flag::FewEvents { n_events, n_parameters });
         } else if tied || predicted(&design, &u, &seen, d, options.residual_tolerance) {
             flags.push(Flag::TimesPredicted);
         }
@@ -138,7 +150,9 @@ impl Prepared {
             u,
             u_horizon,
             design,
+            width: d,
             kept,
+            rotation,
             center,
             scale,
             log_center,
@@ -231,6 +245,70 @@ fn moments(x: &[f64], n: usize, p: usize, j: usize) -> (f64, f64, f64) {
     let mean = first + column().map(|v| v / largest - first).sum::<f64>() / n as f64;
     let variance = column().map(|v| (v / largest - mean).powi(2)).sum::<f64>() / n as f64;
     (mean * largest, libm::sqrt(variance) * largest, largest)
+}
+
+/// An orthonormal basis of the space that the rows of a design span: `Z = L Q`, `Q` with orthonormal rows.
+///
+/// A ridge that is the same in all directions holds the maximum in that space (its gradient `λb` is there `Z'g`), so that a fit in the few axes of `Q`
+/// is the fit in all covariates: `b = Q'β`, exactly.
+pub(super) struct Rotation {
+    /// Rows of `Z` that the others are combinations of, one for each axis, without the intercept.
+    rows: Vec<Vec<f64>>,
+    /// Their rows of `L`, lower triangular.
+    triangle: DMatrix<f64>,
+}
+
+impl Rotation {
+    /// The design in the axes of `Q`, a column of ones first, and the rotation. `L` is the Cholesky factor of `ZZ'`; a row of which the rows before
+    /// it leave a smaller share than `tolerance` adds no axis.
+    fn new(design: &[f64], n: usize, d: usize, tolerance: f64) -> (Vec<f64>, Rotation) {
+        let rows: Vec<&[f64]> = design.chunks_exact(d).map(|z| &z[1..]).collect();
+        let z = DMatrix::from_row_iterator(n, d - 1, rows.iter().flat_map(|r| r.iter().copied()));
+        let gram = &z * z.transpose();
+        let mut axes: Vec<usize> = Vec::new();
+        let mut l = vec![Vec::with_capacity(n); n];
+        let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        for i in 0..n {
+            let pivot = gram[(i, i)] - dot(&l[i], &l[i]);
+            if pivot <= tolerance * gram[(i, i)] {
+                continue;
+            }
+            let root = libm::sqrt(pivot);
+            let (done, rest) = l.split_at_mut(i + 1);
+            let own = &mut done[i];
+            rest.iter_mut().zip(i + 1..).for_each(|(row, k)| {
+                let value = (gram[(k, i)] - dot(row, own)) / root;
+                row.push(value);
+            });
+            own.push(root);
+            axes.push(i);
+        }
+        let r = axes.len();
+        let mut rotated = Vec::with_capacity(n * (r + 1));
+        for row in &l {
+            rotated.push(1.0);
+            rotated.extend(row);
+            rotated.resize(rotated.len() + r - row.len(), 0.0);
+        }
+        let triangle = DMatrix::from_fn(r, r, |i, j| if j <= i { l[axes[i]][j] } else { 0.0 });
+        (rotated, Rotation { rows: axes.iter().map(|&i| rows[i].to_vec()).collect(), triangle })
+    }
+
+    /// Number of axes.
+    fn rank(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// `Q'β`, by `Q = L_R⁻¹ Z_R` of the rows with an axis.
+    pub(super) fn back(&self, beta: &[f64]) -> Vec<f64> {
+        let shares = self.triangle.tr_solve_lower_triangular(&DVector::from_column_slice(beta));
+        let shares = shares.unwrap_or_else(|| DVector::zeros(beta.len()));
+        let mut out = vec![0.0; self.rows.first().map_or(0, Vec::len)];
+        for (row, w) in self.rows.iter().zip(&shares) {
+            out.iter_mut().zip(row).for_each(|(b, z)| *b += w * z);
+        }
+        out
+    }
 }
 
 /// Columns of the design that those before them explain but for a share `tolerance` of their variance:

@@ -142,6 +142,15 @@ impl Layout {
     }
 }
 
+/// What the slopes of a model were found among.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sought {
+    /// Covariates that were left out of the cure and of the time part.
+    pub(super) covariates: [usize; 2],
+    /// Candidate terms.
+    pub(super) terms: usize,
+}
+
 /// Where a climb ended.
 pub(super) struct Climb {
     pub(super) phi: Vec<f64>,
@@ -179,15 +188,18 @@ impl Problem<'_> {
         }
     }
 
-    /// Climbs from `start`, to which the free parameters are (very weakly) held.
-    pub(super) fn climb(&self, start: Vec<f64>, n_candidates: usize, options: &JointOptions) -> Climb {
+    /// Climbs from `start`, to which the free parameters are (very weakly) held. The slopes of the model were found among others that are not in
+    /// it, `sought`, which count as zeros.
+    pub(super) fn climb(&self, start: Vec<f64>, sought: &Sought, options: &JointOptions) -> Climb {
         let n = self.layout.len();
         let blocks = &self.layout.blocks;
         let center: Vec<f64> = (0..n).map(|j| if blocks[j].is_none() { start[j] } else { 0.0 }).collect();
         let mut penalties: Vec<f64> =
             blocks.iter().map(|b| if b.is_none() { options.free_precision } else { options.first_penalty }).collect();
-        let zero_counts: [f64; BLOCKS] =
-            std::array::from_fn(|b| if b < BLOCKS / 2 { options.zero_count } else { n_candidates as f64 });
+        let zero_counts: [f64; BLOCKS] = std::array::from_fn(|b| match b.checked_sub(BLOCKS / 2) {
+            None => options.zero_count + sought.covariates[b / 3] as f64,
+            Some(_) => sought.terms as f64,
+        });
         let mut prior = Prior::new(n, zero_counts, &penalties);
         let damping = options.first_damping;
         let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };

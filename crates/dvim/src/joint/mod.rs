@@ -23,7 +23,7 @@ use std::fmt;
 
 use rayon::prelude::*;
 
-use climb::{Climb, Layout, Problem, Role};
+use climb::{Climb, Layout, Problem, Role, Sought};
 pub use family::Family;
 use likelihood::{Outcomes, Widths};
 use matrix::{Cholesky, dot};
@@ -88,7 +88,7 @@ pub struct JointOptions {
     /// Most terms that enter a part in one round. 6: strong terms change the scores of the others.
     pub most_terms: usize,
     /// Pseudo-count of the prior's point mass at zero in linear blocks. 3; one and ten give nearly the same.
-    /// Non-linear blocks have one for each candidate: it pays for the search.
+    /// Non-linear blocks have one for each candidate, and linear ones one more for each covariate that was left out: they pay for the search.
     pub zero_count: f64,
     /// Penalty of every slope until the prior is first updated. 20: about what twenty units know of a slope.
     pub first_penalty: f64,
@@ -109,6 +109,11 @@ pub struct JointOptions {
     /// With more covariates than this each part keeps so many, by score in the model without covariates. 60: dense
     /// Newton steps on six parameters a covariate stay fast. Not studied.
     pub most_covariates: usize,
+    /// Nor has a part more than one covariate for so many units (cure) or events (time), by the same score. 10: with 60 covariates of 300 units
+    /// the error of time is half of that without (docs/accuracy.md); 5 to 20 give nearly the same.
+    pub units_for_covariate: usize,
+    /// But it may always have so many.
+    pub fewest_covariates: usize,
     /// With more than 30 covariates candidate terms are made of so many, by the same score. 20 give at most 370.
     pub most_curved: usize,
 }
@@ -134,6 +139,8 @@ impl Default for JointOptions {
             tries: 8,
             longest_step: 3.0,
             most_covariates: 60,
+            units_for_covariate: 10,
+            fewest_covariates: 10,
             most_curved: 20,
         }
     }
@@ -757,7 +764,16 @@ pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<
 
     // The columns of straight lines, and where there are many covariates, which of them.
     let varying: Vec<usize> = (0..p).filter(|&j| varies(data.covariates, p, j)).collect();
-    let many = varying.len() > options.most_covariates || p > terms::ALL_PAIRS;
+    // A part has as many covariates as its units can speak of: all tell of cure, those with an event of time.
+    let most = [Part::Cure, Part::Time].map(|part| {
+        let speak: usize = match part {
+            Part::Cure => outcomes.iter().map(|o| o.u.len()).sum(),
+            Part::Time => outcomes.iter().map(|o| o.n_events).sum(),
+        };
+        let fewest = options.fewest_covariates.min(options.most_covariates);
+        (speak / options.units_for_covariate.max(1)).clamp(fewest, options.most_covariates)
+    });
+    let many = varying.len() > most[0].min(most[1]) || p > terms::ALL_PAIRS;
     let scores = if many { search.scores_without_covariates(&varying) } else { Vec::new() };
     let best = |part: Option<Part>, n: usize| -> Vec<usize> {
         let of = |k: usize| part.map_or(scores[k][0].max(scores[k][1]), |part| scores[k][part.index()]);
@@ -767,15 +783,13 @@ pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<
         order.sort_unstable();
         order.into_iter().map(|k| varying[k]).collect()
     };
-    let linear = [Part::Cure, Part::Time].map(|part| {
-        if varying.len() > options.most_covariates {
-            best(Some(part), options.most_covariates)
-        } else {
-            varying.clone()
-        }
+    let linear = [Part::Cure, Part::Time].map(|part| match most[part.index()] {
+        most if varying.len() > most => best(Some(part), most),
+        _ => varying.clone(),
     });
-    if linear[0].len() < varying.len() {
-        flags.push(Flag::CovariatesLeftOut { n_covariates: varying.len() - linear[0].len() });
+    let left_out = linear.each_ref().map(|kept| varying.len() - kept.len());
+    if left_out != [0, 0] {
+        flags.push(Flag::CovariatesLeftOut { n_covariates: left_out[0].max(left_out[1]) });
     }
     let own;
     let terms = if p > terms::ALL_PAIRS && options.rounds > 0 {
@@ -785,12 +799,13 @@ pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<
         terms
     };
 
+    let sought = Sought { covariates: left_out, terms: terms.len() };
     let mut chosen: Vec<Chosen> = Vec::new();
     let mut round = 0;
     let (columns, problem, climb) = loop {
         let (columns, widths) = arrange(&linear, &chosen, terms);
         let problem = search.problem(&columns, widths);
-        let climb = problem.climb(search.phi(&problem.layout, &columns), terms.len(), options);
+        let climb = problem.climb(search.phi(&problem.layout, &columns), &sought, options);
         if round == options.rounds || terms.is_empty() {
             break (columns, problem, climb);
         }

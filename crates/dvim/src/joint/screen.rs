@@ -1,6 +1,6 @@
 //! Score tests: which columns outside the model would improve it.
 
-use super::climb::{Climb, Problem};
+use super::climb::{Climb, Problem, Sought};
 use super::likelihood::{Widths, unit_gradients};
 use super::terms::Terms;
 use super::{Chosen, Column, Part, Search};
@@ -99,7 +99,7 @@ impl Search<'_> {
     pub(super) fn scores_without_covariates(&self, covariates: &[usize]) -> Vec<[f64; 2]> {
         let columns = [Column::Intercept];
         let problem = self.problem(&columns, Widths { all: 1, cure: 1, time: 1 });
-        let climb = problem.climb(self.phi(&problem.layout, &columns), 0, self.options);
+        let climb = problem.climb(self.phi(&problem.layout, &columns), &Sought::default(), self.options);
         let mut sums = Sums::new(covariates.len());
         let mut row = Vec::new();
         for (z, arm) in self.outcomes.iter().enumerate() {

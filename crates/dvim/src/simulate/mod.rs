@@ -445,6 +445,26 @@ pub struct Simulated {
     pub truth: Vec<Truth>,
 }
 
+impl Simulated {
+    /// The same with standard normal covariates that say nothing after its own, `n_covariates` in all.
+    pub fn widened(&self, n_covariates: usize, seed: u64) -> Simulated {
+        let own = self.cohort.n_covariates();
+        let mut units = self.cohort.to_units();
+        let mut draws = Draws::new(seed, NOISE_STREAM);
+        let rows = self.cohort.all_covariates().chunks_exact(own);
+        units.covariates = Vec::with_capacity(units.time.len() * n_covariates);
+        for x in rows {
+            units.covariates.extend(x);
+            units.covariates.extend((own..n_covariates).map(|_| normal_quantile(draws.uniform())));
+        }
+        units.names.extend((own..n_covariates).map(|j| format!("x{}", j + 1)));
+        Simulated { cohort: Cohort::from_units(units, self.cohort.horizon()), truth: self.truth.clone() }
+    }
+}
+
+/// The stream of [`Simulated::widened`], beyond those of rows.
+const NOISE_STREAM: u64 = u64::MAX;
+
 /// What is drawn for a unit before it is known who is treated.
 struct Drawn {
     x: Vec<f64>,
