@@ -57,8 +57,8 @@ fn what_cannot_be_drawn_is_said() {
     refused(&["patient:nobody", "-o", "x.svg"], "nobody");
     refused(&["curves", "-o", "cohort.csv/x.svg"], "not a folder");
     if cfg!(not(feature = "print")) {
-        refused(&["curves", "-o", "x.pdf"], "--features print");
-        refused(&["curves", "-o", "x.png"], "--features print");
+        refused(&["curves", "-o", "x.pdf"], "built without");
+        refused(&["curves", "-o", "x.png"], "built without");
     }
     assert!(!folder.path().join("x.svg").exists() && !folder.path().join("x.pdf").exists());
 }

@@ -36,7 +36,7 @@ pub fn run(args: &PlotArgs) -> Result<(), Failure> {
     };
     if format != Format::Svg && !cfg!(feature = "print") {
         return Err(Failure::Input(format!(
-            "error: this dvim was built without {}\n  rule:   PDF and PNG need the cargo feature `print`, which adds about a minute to the build\n  remedy: use -o figure.svg, which browsers and Inkscape turn into PDF, or build with cargo build --release --features print",
+            "error: this dvim was built without {}\n  rule:   PDF and PNG need the cargo feature `print`, which is on unless a build turns it off\n  remedy: use -o figure.svg, which browsers and Inkscape turn into PDF, or build with cargo build --release",
             ending.to_uppercase()
         )));
     }
