@@ -99,7 +99,7 @@ impl Label {
         self
     }
 
-    fn width(&self, text: &str) -> f64 {
+    pub(super) fn width(&self, text: &str) -> f64 {
         text::width(text, self.size) * if self.bold { text::BOLD } else { 1.0 }
     }
 }

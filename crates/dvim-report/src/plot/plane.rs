@@ -116,9 +116,7 @@ impl EffectPlane {
             canvas.line(left, y.px(0.0), frame.right, y.px(0.0), zero);
         }
         self.draw_quadrants(&mut canvas, &frame, x0.unwrap_or(left), y.px_inside(0.0));
-        for h in highlights {
-            draw_highlight(&mut canvas, &frame, &y, h);
-        }
+        draw_highlights(&mut canvas, &frame, &y, highlights);
         if let Some(counts) = key {
             draw_key(&mut canvas, &frame, &counts);
         }
@@ -190,16 +188,63 @@ fn draw_key(canvas: &mut Canvas, frame: &Frame, counts: &[u64]) {
     canvas.text(start - 6.0, y + 8.5, &format!("patients per cell  {first}"), label.end());
 }
 
-fn draw_highlight(canvas: &mut Canvas, frame: &Frame, y: &Scale, point: &PlanePoint) {
-    let (px, py) = (frame.x.px_inside(point.cure.value), y.px_inside(point.time.value));
+/// A box on the page: left, top, right, bottom.
+type Area = [f64; 4];
+
+/// How much of the page two boxes share.
+fn shared(a: &Area, b: &Area) -> f64 {
+    let along = |i: usize| (a[i + 2].min(b[i + 2]) - a[i].max(b[i])).max(0.0);
+    along(0) * along(1)
+}
+
+/// The points with both intervals; names last, each where it hides least of the others.
+fn draw_highlights<'a>(
+    canvas: &mut Canvas,
+    frame: &Frame,
+    y: &Scale,
+    points: impl IntoIterator<Item = &'a PlanePoint> + Clone,
+) {
     let ink = Ink::Control;
-    for (wide, ink) in [(4.2, Ink::Paper), (1.8, ink)] {
-        if let Some((low, high)) = point.time.drawable_interval() {
-            canvas.line(px, y.px_inside(low), px, y.px_inside(high), Style::stroke(ink, wide));
+    let at = |p: &PlanePoint| (frame.x.px_inside(p.cure.value), y.px_inside(p.time.value));
+    let mut taken: Vec<Area> = Vec::new();
+    for point in points.clone() {
+        let (px, py) = at(point);
+        for (wide, ink) in [(4.2, Ink::Paper), (1.8, ink)] {
+            if let Some((low, high)) = point.time.drawable_interval() {
+                let (low, high) = (y.px_inside(low), y.px_inside(high));
+                canvas.line(px, low, px, high, Style::stroke(ink, wide));
+                taken.push([px - 2.0, high, px + 2.0, low]);
+            }
+            frame.estimate(canvas, point.cure, py, ink, Mark { line: wide, ..Mark::new(Marker::Circle) });
         }
-        frame.estimate(canvas, point.cure, py, ink, Mark { line: wide, ..Mark::new(Marker::Circle) });
+        if let Some((low, high)) = point.cure.drawable_interval() {
+            taken.push([frame.x.px_inside(low), py - 2.0, frame.x.px_inside(high), py + 2.0]);
+        }
     }
-    canvas.marker(Marker::Circle, px, py, 5.0, Style::fill(ink).outline(Ink::Paper, 1.5), "");
+    for point in points.clone() {
+        let (px, py) = at(point);
+        canvas.marker(Marker::Circle, px, py, 5.0, Style::fill(ink).outline(Ink::Paper, 1.5), "");
+        taken.push([px - 7.0, py - 7.0, px + 7.0, py + 7.0]);
+    }
     let label = Label::new(BODY, Ink::Text).bold(true).halo();
-    canvas.text_beside(px, py - 10.0, 8.0, frame.right, &point.label, label);
+    for point in points {
+        let (px, py) = at(point);
+        let (width, high) = (label.width(&point.label), 0.5 * BODY + 1.0);
+        let mut best: Option<(f64, Area)> = None;
+        for (far, up, right) in (1..=3).flat_map(|far| {
+            [(true, true), (true, false), (false, true), (false, false)].map(|(up, right)| (f64::from(far), up, right))
+        }) {
+            let middle = if up { py - 12.0 * far } else { py + 12.0 * far };
+            let left = if right { px + 8.0 } else { px - 8.0 - width };
+            let area = [left, middle - high, left + width, middle + high];
+            let outside = left < frame.left || area[2] > frame.right || area[1] < frame.top || area[3] > frame.bottom;
+            let hidden = taken.iter().map(|t| shared(t, &area)).sum::<f64>() + if outside { 1e6 } else { 0.0 };
+            if best.is_none_or(|(least, _)| hidden < least) {
+                best = Some((hidden, area));
+            }
+        }
+        let Some((_, area)) = best else { continue };
+        canvas.text_mid(area[0], 0.5 * (area[1] + area[3]), &point.label, label);
+        taken.push(area);
+    }
 }
