@@ -85,9 +85,9 @@ pub struct AdjustedOptions {
     pub floor: f64,
     /// Smallest censoring survival that a loss is divided by.
     pub smallest_censoring_survival: f64,
-    /// For intervals: no slope is held more than κ = √(n/this) times more certain than its data alone make it. Weak effects
-    /// that the prior did not find are there all the same; with more units fewer of them are missed. 125 (κ = 4 at n = 2,000) was
-    /// chosen on cohorts other than those that docs/methods.md reports coverage on.
+    /// For intervals: no slope is held more than κ times more certain than its data alone make it, because weak effects that the
+    /// prior did not find are there all the same. κ = 4 up to this many units and grows with n beyond, because fewer are missed.
+    /// Chosen on cohorts other than those that docs/methods.md reports coverage on.
     pub units_for_certainty: f64,
 }
 
@@ -110,7 +110,7 @@ impl Default for AdjustedOptions {
             borrowed: 0.5,
             floor: 0.02,
             smallest_censoring_survival: 0.05,
-            units_for_certainty: 125.0,
+            units_for_certainty: 2000.0,
         }
     }
 }
@@ -640,7 +640,7 @@ fn estimate_once(
 ) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
     progress("fitting the folds", 0, options.folds)?;
-    let kappa = (cohort.n_units() as f64 / options.units_for_certainty).sqrt();
+    let kappa = 4.0 * f64::max(1.0, cohort.n_units() as f64 / options.units_for_certainty);
     let fits: Vec<(FoldModel, [[Metric; 2]; 2], Vec<String>)> = (0..options.folds)
         .into_par_iter()
         .map(|fold| {

@@ -69,10 +69,12 @@ pub(super) struct Offset {
     pub(super) variance: f64,
 }
 
-/// Variance of `logit S̃_G`, `1/(n′ S̃ (1 − S̃))` with n′ the group's effective size: `G/(1 − S)²` with Greenwood's sum G where that is
-/// defined.
-fn cure_variance(group: &GroupEstimate, smoothed: f64) -> f64 {
-    1.0 / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
+/// Variance of `logit S̃_G` given who the members are: `within/(n′ S̃ (1 − S̃))` with n′ the group's effective size, `G/(1 − S)²` with
+/// Greenwood's sum G where that is defined. That is the variance of members drawn at random, of which only the share
+/// `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` is left when their probabilities of cure p_i are as the model says: the rest is how the members
+/// differ, which the offset does not carry, because it compares them with the same p_i.
+fn cure_variance(group: &GroupEstimate, smoothed: f64, within: f64) -> f64 {
+    within / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
 }
 
 /// Variance of `ln m_G`; below two events that of an exponential time.
@@ -96,9 +98,10 @@ fn smoothed(survival: f64, mean_model: f64, k: usize) -> f64 {
 /// How far a group is from what the model expects of its members.
 pub(super) fn offset(part: usize, group: GroupEstimate, members: impl ExactSizeIterator<Item = Expected>) -> Offset {
     let n = members.len();
-    let (mut cured, mut uncured, mut time) = (0.0, 0.0, 0.0);
+    let (mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0);
     for p in members {
         cured += p.cured;
+        chance += p.cured * (1.0 - p.cured);
         uncured += 1.0 - p.cured;
         time += (1.0 - p.cured) * p.mean_event_time;
     }
@@ -106,7 +109,9 @@ pub(super) fn offset(part: usize, group: GroupEstimate, members: impl ExactSizeI
         let model = cured / n as f64;
         let share = smoothed(group.curve.survival, model, n);
         let offset = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
-        return Offset { group, offset, variance: cure_variance(&group, share) };
+        let drawn = cured * (1.0 - model);
+        let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
+        return Offset { group, offset, variance: cure_variance(&group, share, within) };
     }
     let offset = match group.curve.mean_event_time() {
         Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
@@ -368,5 +373,23 @@ mod tests {
         close(c.cure_spread.covariance, 0.1);
         let apart = (150.0f64 / 250.0).ln();
         close(c.time_spread.variance[1], 1.2 + 0.5 * apart * apart / 2.0);
+    }
+
+    /// Ten without censoring, five cured: n′ = 10. Members who are all alike vary by .25 each; five of .1 and five of .9 by .09 each.
+    #[test]
+    fn a_group_varies_less_than_a_random_draw() {
+        let time: Vec<f64> = (1..=10).map(|t| 10.0 * f64::from(t)).collect();
+        let event: Vec<bool> = (0..10).map(|i| i < 5).collect();
+        let curve = crate::survival::SurvivalCurve::new(&time, &event).summary(55.0);
+        let variance = |cured: [f64; 2]| {
+            let group = GroupEstimate { curve, diameter: 1.0 };
+            let members: Vec<Expected> =
+                (0..10).map(|i| Expected { cured: cured[i % 2], mean_event_time: 30.0 }).collect();
+            offset(CURE, group, members.into_iter()).variance
+        };
+        let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
+        close(variance([0.5, 0.5]), 1.0 / (10.0 * 0.25));
+        close(variance([0.1, 0.9]), 0.36 / (10.0 * 0.25));
+        close(variance([0.0, 0.0]), variance([0.5, 0.5]) * (0.25 / (5.0 / 10.5 * (5.5 / 10.5))));
     }
 }
