@@ -260,6 +260,50 @@ impl<'a> Searched<'a> {
             }
         }
     }
+
+    /// As [`Searched::map_others`], for those who do not ask in which order the members are: `f(scratch, members, largest squared distance)`.
+    pub(crate) fn map_other_sets<T: Send>(
+        &self,
+        queries: &Queries<'_>,
+        placed: &Points,
+        k: usize,
+        fewest: usize,
+        f: impl Fn(&mut Vec<u32>, &[u32], f64) -> T + Sync + Send,
+    ) -> Vec<Result<T, usize>> {
+        let ranked = |ranks: &mut Vec<u32>, members: &[u32], squared: &[f64]| {
+            f(ranks, members, squared.last().copied().unwrap_or(0.0))
+        };
+        let Searched::Freely(matcher) = self else { return self.map_others(queries, placed, k, fewest, ranked) };
+        let pool = matcher.pool();
+        // A unit of the pool is its own nearest: it is found with K others, and left out.
+        let of_pool = |q: &usize| queries.own[*q].is_some_and(|i| pool.units.binary_search(&i).is_ok());
+        let (inside, outside): (Vec<usize>, Vec<usize>) = (0..placed.len()).partition(of_pool);
+        let some = |which: &[usize]| Points {
+            dim: placed.dim,
+            coords: which.iter().flat_map(|&q| placed.point(q)).copied().collect(),
+        };
+        let mut out: Vec<Option<T>> = (0..placed.len()).map(|_| None).collect();
+        let others = matcher.map_sets(&some(&outside), k.min(pool.len()), |scratch, _, members, farthest| {
+            f(&mut scratch.ranks, members, farthest)
+        });
+        outside.iter().zip(others).for_each(|(&q, found)| out[q] = Some(found));
+        let with_own = (k + 1).min(pool.len());
+        let found = matcher.map_sets(&some(&inside), with_own, |scratch, query, members, farthest| {
+            let Scratch { members: kept, ranks, .. } = scratch;
+            kept.clear();
+            kept.extend(members.iter().filter(|m| Some(pool.units[**m as usize]) != queries.own[inside[query]]));
+            // K others in the same place, and earlier, may have crowded it out: then one of them is too many.
+            (kept.len() < members.len()).then(|| f(ranks, kept, farthest))
+        });
+        inside.iter().zip(found).for_each(|(&q, found)| out[q] = found);
+        let left: Vec<usize> = (0..out.len()).filter(|&q| out[q].is_none()).collect();
+        let crowded = matcher.map(&some(&left), with_own, |scratch, _, members, squared| {
+            let n = members.len().min(k);
+            ranked(&mut scratch.ranks, &members[..n], &squared[..n])
+        });
+        left.iter().zip(crowded).for_each(|(&q, found)| out[q] = Some(found));
+        out.into_iter().map(|found| Ok(found.expect("each unit has been answered"))).collect()
+    }
 }
 
 /// The units of a pool that agree on the exact covariates.
@@ -365,4 +409,42 @@ impl<'a> ConstrainedMatcher<'a> {
 
 fn subset(points: &Points, members: &[u32]) -> Points {
     Points { dim: points.dim, coords: members.iter().flat_map(|&m| points.point(m as usize)).copied().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As sets, groups have the members and the diameter that they have ranked: of units in the pool and of others, also where more
+    /// than K units are in one place and a unit is not among its own nearest.
+    #[test]
+    fn sets_are_the_ranked_groups() {
+        let (n, k) = (600, 7);
+        let coordinate = |i: usize, j: usize| {
+            if i.is_multiple_of(3) {
+                0.25
+            } else {
+                ((i * 7_919 + j * 104_729 + i * i * (j + 1)) % 1_009) as f64 / 504.0
+            }
+        };
+        let place = |i: usize| [coordinate(i, 0), coordinate(i, 1), coordinate(i, 2)];
+        let points = Points { dim: 3, coords: (0..n).flat_map(place).collect() };
+        let outcomes: Vec<(f64, bool)> = (0..n).map(|i| (1.0 + ((i * 31) % n) as f64, i % 2 == 0)).collect();
+        // The units of the pool are the even ones of the cohort.
+        let pool = Pool::of_outcomes((0..n as u32).map(|i| 2 * i).collect(), &outcomes, 1e4);
+        let searched = Searched::Freely(Matcher::of_points(&pool, &points));
+        let own: Vec<Option<u32>> =
+            (0..n as u32).map(|i| (i % 5 != 0).then_some(if i % 4 == 0 { 2 * i + 1 } else { 2 * i })).collect();
+        let queries = Queries { covariates: &[], own: &own };
+        let sorted = |members: &[u32]| {
+            let mut members = members.to_vec();
+            members.sort_unstable();
+            members
+        };
+        let ranked =
+            searched.map_others(&queries, &points, k, 1, |_, m, d| (sorted(m), d.last().copied().unwrap().to_bits()));
+        let sets = searched.map_other_sets(&queries, &points, k, 1, |_, m, farthest| (sorted(m), farthest.to_bits()));
+        assert_eq!(ranked, sets);
+        assert!(sets.iter().all(|s| s.as_ref().unwrap().0.len() == k));
+    }
 }

@@ -554,6 +554,28 @@ impl<'a> Matcher<'a> {
         self.index.nearest_map(queries, k, Scratch::default, f)
     }
 
+    /// As [`Matcher::map`] for the `k` nearest as a set: members come in any order, with the largest squared distance.
+    pub fn map_sets<T: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        f: impl Fn(&mut Scratch, usize, &[u32], f64) -> T + Sync + Send,
+    ) -> Vec<T> {
+        let mut out: Vec<Option<T>> = (0..queries.len()).map(|_| None).collect();
+        let places = out.iter_mut().collect();
+        self.index.nearest_sets(
+            queries,
+            k,
+            false,
+            places,
+            Scratch::default,
+            |scratch, place: &mut &mut Option<T>, query, members, ends| {
+                **place = Some(f(scratch, query, members, ends.farthest));
+            },
+        );
+        out.into_iter().map(|value| value.expect("each query is answered")).collect()
+    }
+
     /// The `k` nearest units of one query: positions in the pool, and squared distances.
     pub fn group(&self, query: &Points, k: usize) -> (Vec<u32>, Vec<f64>) {
         let found = self.index.nearest(query, k);

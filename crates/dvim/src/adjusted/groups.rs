@@ -127,8 +127,8 @@ pub(super) struct GroupSearch<'a> {
     metric: &'a Metric,
     part: usize,
     fewest: usize,
-    /// What is expected of each unit of the pool.
-    expected: &'a [Expected],
+    /// What is expected of each unit of the pool, in the order of time.
+    expected: Vec<Expected>,
 }
 
 impl<'a> GroupSearch<'a> {
@@ -141,19 +141,30 @@ impl<'a> GroupSearch<'a> {
     ) -> GroupSearch<'a> {
         let pool = &place.pools[z];
         let searched = Searched::new(pool, place.cohort, metric, place.rules.as_ref());
-        GroupSearch { searched, pool, metric, part, fewest: place.fewest, expected: &expected[z] }
+        let mut by_time = expected[z].clone();
+        expected[z].iter().zip(0..).for_each(|(e, m)| by_time[pool.rank(m) as usize] = *e);
+        GroupSearch { searched, pool, metric, part, fewest: place.fewest, expected: by_time }
+    }
+
+    /// Of these members; `ranks` is scratch. Sums go in the order of time, whatever that of the members.
+    fn offset(&self, ranks: &mut Vec<u32>, members: &[u32], farthest: f64) -> Offset {
+        let group = GroupEstimate { curve: self.pool.summary(members, ranks), diameter: farthest.sqrt() };
+        offset(self.part, group, ranks.iter().map(|&r| self.expected[r as usize]))
     }
 
     /// The groups of each unit at each size; the unit itself is in none of them. The number of candidates where they are too few.
     pub(super) fn offsets(&self, queries: &Queries<'_>, sizes: &[usize]) -> Vec<Result<Vec<Offset>, usize>> {
         let placed = self.metric.place(queries.covariates);
+        if let [k] = *sizes {
+            return self.searched.map_other_sets(queries, &placed, k, self.fewest, |ranks, members, farthest| {
+                vec![self.offset(ranks, members, farthest)]
+            });
+        }
         let largest = sizes.iter().copied().max().expect("at least one group size");
         self.searched.map_others(queries, &placed, largest, self.fewest, |ranks, members, squared| {
             let of_size = |&k: &usize| {
                 let k = k.min(members.len());
-                let curve = self.pool.summary(&members[..k], ranks);
-                let group = GroupEstimate { curve, diameter: squared[k - 1].sqrt() };
-                offset(self.part, group, members[..k].iter().map(|&m| self.expected[m as usize]))
+                self.offset(ranks, &members[..k], squared[k - 1])
             };
             sizes.iter().map(of_size).collect()
         })
@@ -325,8 +336,8 @@ pub fn regroup(
             [0, 1].map(|z| {
                 let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
                 let searched = Searched::new(pool, cohort, metric, rules);
-                searched.map_others(&queries, &metric.place(&rows), k, fewest, |ranks, members, squared| {
-                    let diameter = squared.last().copied().unwrap_or(0.0).sqrt();
+                searched.map_other_sets(&queries, &metric.place(&rows), k, fewest, |ranks, members, farthest| {
+                    let diameter = farthest.sqrt();
                     let group = GroupEstimate { curve: pool.summary(members, ranks), diameter };
                     Offset { group, offset: 0.0, variance: 0.0 }
                 })

@@ -209,9 +209,10 @@ impl<'a> Newcomers<'a> {
             [0, 1].map(|z| {
                 let (group, members) = groups[part][z];
                 let pool = &self.place.pools[z];
-                let of =
-                    |i: &u32| pool.units.binary_search(i).map(|m| expected[z][m]).expect("members are of the pool");
-                offset(part, group, members.iter().map(of))
+                let of = |i: &u32| pool.units.binary_search(i).expect("members are of the pool");
+                let mut places: Vec<usize> = members.iter().map(of).collect();
+                places.sort_by_key(|&m| pool.rank(m as u32));
+                offset(part, group, places.iter().map(|&m| expected[z][m]))
             })
         });
         let (p, spreads) = self.of_models(&self.place.scaling.apply(x)).swap_remove(0);
