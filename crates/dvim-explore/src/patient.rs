@@ -160,17 +160,14 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let as_run = size.is_none() && horizon == cohort.horizon();
     let groups = explorer.with_search(|s| s.groups(x, unit.map(|i| i as u32), size));
     let sizes = size.map_or(own_sizes, |k| [k, k]);
-    let corrected = match unit {
-        Some(i) => explorer.effect(i).and_then(|e| e.corrected),
-        None if fit.cross_fit.is_some() && as_run => {
-            explorer.newcomers().and_then(|n| groups.correct(x, n, fit, horizon))
-        }
-        None => None,
-    };
-    // A correction holds for the run's own group sizes and horizon.
-    let corrected = corrected.filter(|_| as_run);
     // Under constraints a group of the adjusted estimator may be smaller than K.
     let needed = if fit.cross_fit.is_some() && size.is_none() { fit.fewest() } else { sizes[0] };
+    // The models that correct are of the run's own horizon.
+    let corrected = match unit {
+        _ if horizon != cohort.horizon() => None,
+        Some(i) if as_run => explorer.effect(i).and_then(|e| e.corrected),
+        _ => explorer.newcomers().and_then(|n| groups.correct(x, unit, n, needed, horizon)),
+    };
     let unserved = groups.unserved(needed);
     let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
     let layout = Layout { matched: corrected.is_some(), horizon, splits: false, ..Layout::of(cohort, fit) };
@@ -212,7 +209,7 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         as_run,
         flags: effect.iter().flat_map(Effect::flags).map(flag).collect(),
         unserved: unserved.as_ref().map(why_unserved),
-        notes: notes(explorer, unit, as_run),
+        notes: notes(explorer, unit, as_run, horizon == cohort.horizon()),
         sentence: sentence(&row, horizon, unserved.as_ref()),
         correction: corrected.and_then(|c| correction(&groups, horizon, c)),
         cure: ByArm::map(|z| group(&groups.cure[z.index()])),
@@ -249,7 +246,7 @@ fn why_unserved(u: &Unserved) -> String {
     )
 }
 
-fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool) -> Vec<String> {
+fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool, at_horizon: bool) -> Vec<String> {
     let mut out = Vec::new();
     if unit.is_some_and(|i| explorer.place(i) == Place::Trained) {
         out.push(
@@ -263,14 +260,20 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool) -> Vec<Stri
                 .into(),
         );
     }
-    let adjusted = explorer.analysis.fit.cross_fit.is_some();
-    if adjusted && as_run && unit.is_none() {
+    let Some(cross_fit) = &explorer.analysis.fit.cross_fit else { return out };
+    if !at_horizon {
+        out.push(
+            "The models that correct are of the run's own horizon. What is shown here is what the groups alone give."
+                .into(),
+        );
+    } else if unit.is_none() {
         out.push(
             "A new patient is estimated by all models of the run together, and corrected as dvim predict does.".into(),
         );
-    }
-    if adjusted && !as_run {
-        out.push("The correction of the adjusted estimator holds for the run's own group size and horizon. What is shown here is what the groups alone give.".into());
+    } else if !as_run && cross_fit.repeats.len() > 1 {
+        out.push(
+            "These are the groups and the models of the first split; the run's own numbers are means over all.".into(),
+        );
     }
     out
 }

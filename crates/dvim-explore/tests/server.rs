@@ -519,13 +519,22 @@ fn new_patients_of_an_adjusted_run_are_corrected_as_predict_does() {
             assert_eq!(own["correction"]["cure_corrected"].as_f64(), Some(expected.cure()));
             assert_ne!(own["correction"]["cure_matched"], own["correction"]["cure_corrected"]);
             assert!(own["notes"].to_string().contains("all models"));
-            // Elsewhere what the groups alone give is shown, and said to be that.
+            // Groups of another size are corrected by the same models.
             let moved = ask(", \"k\": 40");
+            assert_eq!(moved["effect"]["cure_effect"], moved["correction"]["cure_corrected"]);
+            assert_ne!(moved["correction"]["cure_corrected"], own["correction"]["cure_corrected"]);
+            // At another horizon what the groups alone give is shown, and said to be that.
+            let moved = ask(", \"h\": 600");
             assert_eq!(moved["correction"], Value::Null);
             assert!(moved["notes"].to_string().contains("groups alone"));
         }
         // A patient of the cohort has the numbers of the run.
         let patient = client.ok("/api/patient/4");
         assert_eq!(patient["effect"]["cure_effect"].as_f64(), Some(world.analysis.effects[3].cure()));
+        // And a correction at another size, too.
+        let moved = client.ok("/api/patient/4?k=40");
+        assert_ne!(moved["effect"]["cure_effect"], patient["effect"]["cure_effect"]);
+        assert_eq!(moved["effect"]["cure_effect"], moved["correction"]["cure_corrected"]);
+        assert_eq!(client.ok("/api/patient/4?h=600")["correction"], Value::Null);
     });
 }

@@ -627,17 +627,24 @@ impl UnitGroups {
         candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
     }
 
-    /// What the adjusted estimator makes of these groups of a new patient, which must be of the run's own sizes; `None` where constraints leave too few
-    /// candidates.
-    pub fn correct(&self, x: &[f64], newcomers: &Newcomers<'_>, fit: &Fit, horizon: f64) -> Option<Corrected> {
-        let effect = self.effect(horizon, None).filter(|_| self.unserved(fit.fewest()).is_none())?;
+    /// What the adjusted estimator makes of these groups at the cohort's own horizon: of a new patient, or of one of the cohort by the models of
+    /// the first split that left it out. `None` where a group has fewer than `fewest`.
+    pub fn correct(
+        &self,
+        x: &[f64],
+        own: Option<usize>,
+        newcomers: &Newcomers<'_>,
+        fewest: usize,
+        horizon: f64,
+    ) -> Option<Corrected> {
+        let effect = self.effect(horizon, None).filter(|_| self.unserved(fewest).is_none())?;
         let cure = Arm::BOTH.map(|z| (effect.arm(z).cure, self.cure[z.index()].units.as_slice()));
         let time = Arm::BOTH.map(|z| (effect.arm(z).time, self.time[z.index()].units.as_slice()));
-        Some(newcomers.correct(x, [cure, time]))
+        Some(newcomers.correct(x, own, [cure, time]))
     }
 
     /// What the groups give at a horizon, which is that of the cohort or an earlier one; `None` where a group is empty.
-    /// `corrected` is what the adjusted estimator made of them at the cohort's own horizon and its own group size.
+    /// `corrected` is what the adjusted estimator made of them at the cohort's own horizon.
     pub fn effect(&self, horizon: f64, corrected: Option<Corrected>) -> Option<Effect> {
         let of =
             |g: &MatchGroup| Some(GroupEstimate { curve: g.curve.summary(horizon), diameter: *g.distance.last()? });

@@ -54,7 +54,7 @@ fn a_new_patient_is_estimated_by_all_models_together() {
     for (q, effect) in batch.iter().enumerate() {
         let x = other.covariates(q);
         let groups = search.groups(x, None, None);
-        let corrected = groups.correct(x, &newcomers, fit, cohort.horizon()).expect("corrected");
+        let corrected = groups.correct(x, None, &newcomers, fit.fewest(), cohort.horizon()).expect("corrected");
         assert_eq!(
             groups.effect(cohort.horizon(), Some(corrected)).as_ref(),
             Some(effect),
@@ -227,4 +227,35 @@ fn a_run_without_its_models_says_so() {
     found.fit.cross_fit.as_mut().expect("adjusted").repeats.iter_mut().for_each(|r| r.models.clear());
     let refused = found.fit.estimate(&world.cohort, world.cohort.covariates(0), &Unwatched).expect_err("no models");
     assert!(refused.to_string().contains("without its models"), "{refused}");
+}
+
+/// Groups of other sizes are corrected by the models that left the patient out; at the run's own size that is the run's estimate, to the last bit.
+#[test]
+fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
+    let world = simulate(Scenario::BothOverlap, 600, false, 3);
+    let cohort = &world.cohort;
+    let found = run(cohort, &options(3, Constraints::default()));
+    let (fit, horizon) = (&found.fit, cohort.horizon());
+    let first = fit.cross_fit.as_ref().expect("adjusted").first();
+    let newcomers = fit.newcomers(cohort).expect("models were kept");
+    let ground = Ground::new(fit, cohort);
+    let search = ground.search();
+    for i in (0..600).step_by(37) {
+        let x = cohort.covariates(i);
+        let own = search.groups(x, Some(i as u32), None);
+        let corrected = own.correct(x, Some(i), &newcomers, fit.fewest(), horizon);
+        assert_eq!(corrected, found.effects[i].corrected, "unit {i}");
+        let groups = search.groups(x, Some(i as u32), Some(40));
+        let corrected = groups.correct(x, Some(i), &newcomers, 40, horizon).expect("served");
+        let (fold, model) = (&first.folds[first.fold_of[i] as usize], &first.models[first.fold_of[i] as usize]);
+        let predict = |i: usize| model.predictor.predict(&fit.metrics.cure.scaling.apply(cohort.covariates(i)));
+        for z in [0, 1] {
+            let members = &groups.cure[z].units;
+            assert_eq!(members.len(), 40);
+            let expected = members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
+            let share = (40.0 * groups.cure[z].curve.summary(horizon).survival + 0.5 * expected) / 40.5;
+            let value = predict(i)[z].cure_logit + fold.choices[0].weight * (logit(share) - logit(expected));
+            assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");
+        }
+    }
 }

@@ -201,23 +201,43 @@ impl<'a> Newcomers<'a> {
         Effect { arms: arms(four), corrected: Some(corrected) }
     }
 
-    /// What is made of the groups of a new patient with these covariates as recorded: for cure and time, each in control and treated, what the
-    /// group gave and its members as positions in the cohort. For those who have the groups already.
-    pub fn correct(&self, x: &[f64], groups: [[(GroupEstimate, &[u32]); 2]; 2]) -> Corrected {
-        let expected = self.expected();
+    /// What is made of groups of any size of somebody with these covariates as recorded: for cure and time, each in control and treated, what the
+    /// group gave and its members as positions in the cohort. For those who have the groups already. A patient of the cohort, `own`, is
+    /// corrected by the models of the first split that left it out, whose groups they must be.
+    pub fn correct(&self, x: &[f64], own: Option<usize>, groups: [[(GroupEstimate, &[u32]); 2]; 2]) -> Corrected {
+        let scaled = self.place.scaling.apply(x);
+        let first = &self.cross_fit.repeats[0];
+        let fold = own.map(|i| first.fold_of[i] as usize);
+        let of = |z: usize, m: usize| match fold {
+            Some(f) => {
+                let row = self.place.row(self.place.pools[z].units[m] as usize);
+                Expected::of(first.models[f].predictor.predict(row)[z])
+            }
+            None => self.expected()[z][m],
+        };
         let four = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let (group, members) = groups[part][z];
                 let pool = &self.place.pools[z];
-                let of = |i: &u32| pool.units.binary_search(i).expect("members are of the pool");
-                let mut places: Vec<usize> = members.iter().map(of).collect();
+                let of_pool = |i: &u32| pool.units.binary_search(i).expect("members are of the pool");
+                let mut places: Vec<usize> = members.iter().map(of_pool).collect();
                 places.sort_by_key(|&m| pool.rank(m as u32));
-                offset(part, group, places.iter().map(|&m| expected[z][m]))
+                offset(part, group, places.into_iter().map(|m| of(z, m)))
             })
         });
-        let (p, spreads) = self.of_models(&self.place.scaling.apply(x)).swap_remove(0);
-        let mut corrected = correct(&p, &four, &self.shared.choices, spreads, self.place.cohort.horizon());
-        add_leftover(&mut corrected, &self.shared.choices, &self.leftover);
+        let (choices, leftover, p, spreads) = match fold {
+            Some(f) => {
+                let (model, certainty) = (&first.models[f], first.models[f].certainty());
+                let spreads = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled)[0]);
+                (&first.folds[f].choices, &first.leftover, model.predictor.predict(&scaled), spreads)
+            }
+            None => {
+                let (p, spreads) = self.of_models(&scaled).swap_remove(0);
+                (&self.shared.choices, &self.leftover, p, spreads)
+            }
+        };
+        let mut corrected = correct(&p, &four, choices, spreads, self.place.cohort.horizon());
+        add_leftover(&mut corrected, choices, leftover);
         corrected
     }
 
