@@ -199,11 +199,7 @@ mod tests {
             let (reference, query) = (shrunk(&reference), shrunk(&query));
             let dim = reference.dim;
             let with = Instructions::best();
-            let margin = Margin::of(&reference, with);
-            let mut images = vec![0.0_f32; 45 * dim];
-            for (image, i) in images.chunks_exact_mut(dim).zip(0..) {
-                prop_assert!(margin.image(reference.point(i), image).is_some());
-            }
+            let (margin, images) = Margin::of(&reference, with);
             let mut image = vec![0.0_f32; dim];
             prop_assert!(margin.image(query.point(0), &mut image).is_some());
             let mut coarse = Coarse::of(&images, dim);

@@ -47,7 +47,8 @@ pub(super) struct Margin {
 const LARGEST: f64 = (1_u64 << 50) as f64;
 
 impl Margin {
-    pub(super) fn of(reference: &Points, with: Instructions) -> Margin {
+    /// The map that suits these points, and their images, row by row.
+    pub(super) fn of(reference: &Points, with: Instructions) -> (Margin, Vec<f32>) {
         let p = reference.dim;
         let n = reference.len();
         let rows = || reference.coords.par_chunks(p * CHUNK).map(|rows| rows.chunks_exact(p));
@@ -109,13 +110,15 @@ impl Margin {
             v: dim * 2.0_f64.powi(-148),
             u: (dim * tiny * scale) * scale,
         };
+        let mut images = vec![0.0_f32; n * p];
         margin.residual = rows()
-            .map(|rows| {
-                let mut image = vec![0.0; p];
-                rows.map(|row| margin.image(row, &mut image).unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
+            .zip(images.par_chunks_mut(p * CHUNK))
+            .map(|(rows, images)| {
+                let pairs = rows.zip(images.chunks_exact_mut(p));
+                pairs.map(|(row, image)| margin.image(row, image).unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
             })
             .reduce(|| 0.0, f64::max);
-        margin
+        (margin, images)
     }
 
     /// Writes x̂, axes in the order of the first pass, and returns a bound of ‖x̂ − x′‖; `None` when the

@@ -375,29 +375,25 @@ impl Candidates {
         self.len = self.k;
     }
 
-    /// The answer: K ranked exactly.
-    pub(super) fn finish(
-        &mut self,
-        with: Instructions,
-        margin: &Margin,
-        query: &[f64],
-        rows: &Rows<'_>,
-        ranking: &mut Ranking,
-    ) {
-        self.close(with, margin);
-        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
-    }
-
-    /// Lowers the limit for the last time.
-    fn close(&mut self, with: Instructions, margin: &Margin) {
+    /// Lowers the limit for the last time, and asks for what an answer will read first.
+    pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>) {
+        let mut most = f32::NAN;
         if self.len > self.k {
-            let kth = with.threshold(&self.near[..self.len], self.k, 0, self.guess());
-            let limit = margin.limit(kth, self.error);
+            most = with.threshold(&self.near[..self.len], self.k, 0, self.guess());
+            let limit = margin.limit(most, self.error);
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
+        }
+        if let Some(at) = self.near[..self.len].iter().position(|d| *d == most) {
+            with.fetch(&rows.coords[self.slot[at] as usize * rows.dim..][..rows.dim]);
         }
     }
 
-    /// The answer as a set: who the K are, in any order, and the ends of their distances; the near end only where `nearest`.
+    /// The answer after [`Candidates::close`]: K ranked exactly.
+    pub(super) fn finish(&mut self, with: Instructions, query: &[f64], rows: &Rows<'_>, ranking: &mut Ranking) {
+        ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
+    }
+
+    /// The answer after [`Candidates::close`] as a set: who the K are, in any order, and the ends of their distances; the near end only where `nearest`.
     ///
     /// Where the limit leaves exactly K they are the answer, and only those are measured exactly that can be an end. For any
     /// t, points with a first-pass distance above `limit(t)` are truly farther than those of at most t (the margin's
@@ -413,7 +409,6 @@ impl Candidates {
         nearest: bool,
         ranking: &mut Ranking,
     ) {
-        self.close(with, margin);
         if self.len > self.k {
             ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
             ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
@@ -433,9 +428,8 @@ impl Candidates {
         let high = most - 2.0 * (margin.limit(most, self.error) - most);
         let mut ends = Ends::NONE;
         ranking.positions.clear();
-        for (&d, &slot) in near.iter().zip(slots) {
-            let position = rows.position[slot as usize];
-            ranking.positions.push(position);
+        ranking.positions.extend(slots.iter().map(|&slot| rows.position[slot as usize]));
+        for ((&d, &slot), &position) in near.iter().zip(slots).zip(&ranking.positions) {
             if d <= low || d >= high {
                 let point = &rows.coords[slot as usize * rows.dim..][..rows.dim];
                 ends.add(squared_distance(query, point), position);

@@ -158,14 +158,10 @@ impl Instructions {
         slot: &mut [u32],
         len: usize,
     ) -> usize {
-        let highest = slots.iter().fold(0, |most, &s| most.max(s)) as usize;
-        assert!(slots.len() <= LANES && (highest + 1) * query.len() <= rows.len());
+        assert!(slots.len() <= LANES && !query.is_empty());
         assert!(len + LANES <= near.len() && len + LANES <= slot.len());
-        if slots.is_empty() {
-            return len;
-        }
         match self.0 {
-            // SAFETY: `available` found the instructions; the sizes were checked above.
+            // SAFETY: `available` found the instructions; the sizes were checked above, and the kernel checks the slots.
             #[cfg(target_arch = "x86_64")]
             Set::Vnni => unsafe { vnni::fine(query, rows, slots, limit, near, slot, len) },
             _ => unreachable!("no products of bytes"),
@@ -320,11 +316,11 @@ impl Instructions {
     /// each how many are smaller, which takes n² comparisons but no branch.
     pub fn sort_distinct(self, values: &mut [u32]) {
         match self.0 {
+            // SAFETY: `available` found the instructions, here and below.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 | Set::Vnni if values.len() <= avx512::FEW => {
-                // SAFETY: `available` found the instructions.
-                unsafe { avx512::sort_few(values) }
-            }
+            Set::Vnni if values.len() <= avx512::FEW && unsafe { vnni::sort_few(values) } => {}
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 | Set::Vnni if values.len() <= avx512::FEW => unsafe { avx512::sort_few(values) },
             _ => values.sort_unstable(),
         }
     }
@@ -362,12 +358,20 @@ fn bisect(
     while above > k + slack {
         if above - below <= LANES {
             // The answer is among a few: the one with as many before it as are missing.
-            let mut few = [0.0; 2 * LANES];
-            let n = between(low, high, &mut few);
-            let before = |x: f32| few[..n].iter().map(|&y| u32::from(y < x)).sum::<u32>() as usize;
-            let upto = |x: f32| few[..n].iter().map(|&y| u32::from(y <= x)).sum::<u32>() as usize;
-            let wanted = k - below;
-            return few[..n].iter().copied().find(|&x| before(x) < wanted && upto(x) >= wanted).unwrap_or(high);
+            let mut room = [0.0; 2 * LANES];
+            let n = between(low, high, &mut room);
+            // Always sixteen, so that all are compared at once.
+            let mut few = [f32::INFINITY; LANES];
+            few[..n].copy_from_slice(&room[..n]);
+            let mut upto = [0_u32; LANES];
+            for y in few {
+                for (count, x) in upto.iter_mut().zip(few) {
+                    *count += u32::from(y <= x);
+                }
+            }
+            // The smallest that, with it, as many do not exceed as are missing.
+            let wanted = (k - below) as u32;
+            return few.into_iter().zip(upto).fold(high, |h, (x, n)| if n >= wanted && x < h { x } else { h });
         }
         if !(middle > low && middle < high) {
             let from = if low < 0.0 { -1 } else { i64::from(low.to_bits()) };

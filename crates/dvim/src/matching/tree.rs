@@ -64,13 +64,7 @@ impl Tree {
     pub(super) fn build(reference: &Points, with: Instructions) -> Tree {
         let p = reference.dim;
         let n = reference.len();
-        let margin = Margin::of(reference, with);
-        let mut images = vec![0.0_f32; n * p];
-        reference.coords.par_chunks_exact(p).zip(images.par_chunks_exact_mut(p)).with_min_len(CHUNK).for_each(
-            |(row, image)| {
-                margin.image(row, image);
-            },
-        );
+        let (margin, images) = Margin::of(reference, with);
         let box_axes = p.min(BOX_AXES);
         let mut ids: Vec<u32> = (0..n as u32).collect();
         let builder = Builder { images: &images, dim: p, axes: box_axes };
@@ -172,16 +166,19 @@ impl Tree {
             }
         }
         self.descend(0, active, 0, &looks, queries, members, walk);
+        for i in bits(active) {
+            if let Some(on) = &looks {
+                let point = queries.point(members[i].1 as usize);
+                let image = &walk.images[i * self.dim..(i + 1) * self.dim];
+                walk.found[i].measure(on, image, point, 0, &mut walk.ranking);
+            }
+            walk.found[i].close(self.with, &self.margin, &rows);
+        }
         for (i, &(_, query)) in members.iter().enumerate() {
             let point = queries.point(query as usize);
             let ranking = &mut walk.ranking;
-            if let Some(on) = looks.as_ref().filter(|_| active & (1 << i) != 0) {
-                walk.found[i].measure(on, &walk.images[i * self.dim..(i + 1) * self.dim], point, 0, ranking);
-            }
             match active & (1 << i) != 0 {
-                true if wanted == Wanted::Ranked => {
-                    walk.found[i].finish(self.with, &self.margin, point, &rows, ranking)
-                }
+                true if wanted == Wanted::Ranked => walk.found[i].finish(self.with, point, &rows, ranking),
                 true => {
                     let nearest = wanted == Wanted::Set { nearest: true };
                     walk.found[i].finish_set(self.with, &self.margin, point, &rows, nearest, ranking);
