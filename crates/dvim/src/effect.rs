@@ -9,7 +9,7 @@ use crate::interval::{self, Interval};
 use crate::matching::{Index, Instructions, Points};
 use crate::metric::Metric;
 use crate::outcome::Outcome;
-use crate::survival::{FEW_AT_RISK, Summary};
+use crate::survival::{FEW_AT_RISK, Summary, Together};
 
 /// What one match group gave: its curve at H, and how far its farthest member is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -339,16 +339,16 @@ impl Pool {
 
     /// The pool of units with these outcomes. A simulation's oracle brings outcomes of its own.
     pub fn of_outcomes(units: Vec<u32>, outcomes: &[(f64, bool)], horizon: f64) -> Pool {
-        let mut order: Vec<u32> = (0..units.len() as u32).collect();
-        order.sort_by(|&a, &b| outcomes[a as usize].0.total_cmp(&outcomes[b as usize].0));
+        let mut order: Vec<(f64, u32)> = outcomes.iter().map(|u| u.0).zip(0..units.len() as u32).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut rank = vec![0; units.len()];
-        for (r, &i) in order.iter().enumerate() {
+        for (r, &(_, i)) in order.iter().enumerate() {
             rank[i as usize] = r as u32;
         }
         Pool {
             units,
             rank,
-            by_time: order.iter().map(|&i| outcomes[i as usize]).collect(),
+            by_time: order.iter().map(|&(_, i)| outcomes[i as usize]).collect(),
             outcomes: None,
             horizon,
             with: Instructions::best(),
@@ -367,7 +367,9 @@ impl Pool {
 
     /// The covariates of the pool's units, row-major.
     pub fn covariates(&self, cohort: &Cohort) -> Vec<f64> {
-        self.units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+        let mut rows = Vec::with_capacity(self.len() * cohort.n_covariates());
+        self.units.iter().for_each(|&i| rows.extend_from_slice(cohort.covariates(i as usize)));
+        rows
     }
 
     /// All of the outcomes in order of time, where units do not all count alike.
@@ -425,6 +427,31 @@ impl Pool {
         Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
     }
 
+    /// Hands on the curve at H of each group, in their order, with the places of its members in the order of time, ascending.
+    fn summaries<'m>(
+        &self,
+        groups: impl Iterator<Item = &'m [u32]>,
+        batch: &mut Batch,
+        mut each: impl FnMut(Summary, &[u32]),
+    ) {
+        let Batch { curves, ranks } = batch;
+        if self.outcomes.is_some() {
+            groups.for_each(|members| each(self.summary(members, &mut ranks[0]), &ranks[0]));
+            return;
+        }
+        let mut taken = 0;
+        for members in groups {
+            self.order(members, &mut ranks[taken]);
+            let is_room = curves.add(ranks[taken].iter().map(|&r| self.by_time[r as usize]));
+            taken += 1;
+            if !is_room {
+                curves.finish().zip(&*ranks).for_each(|(curve, ranks)| each(curve, ranks));
+                taken = 0;
+            }
+        }
+        curves.finish().zip(&*ranks).for_each(|(curve, ranks)| each(curve, ranks));
+    }
+
     /// What the group with these members gives; `scratch` is left with their places in the order of time, ascending.
     pub fn estimate(&self, members: &[u32], squared: &[f64], scratch: &mut Vec<u32>) -> GroupEstimate {
         let curve = self.summary(members, scratch);
@@ -457,6 +484,19 @@ impl Groups {
     pub fn push(&mut self, other: &Groups, q: usize, k: usize) {
         self.ranks.extend_from_slice(&other.ranks[q * k..(q + 1) * k]);
         self.nearest.push(other.nearest[q]);
+    }
+}
+
+/// Room for groups whose curves go side by side.
+struct Batch {
+    curves: Together,
+    /// The places of their members in the order of time.
+    ranks: [Vec<u32>; Together::LANES],
+}
+
+impl Batch {
+    fn new(pool: &Pool, k: usize) -> Batch {
+        Batch { curves: Together::new(k, pool.horizon), ranks: Default::default() }
     }
 }
 
@@ -513,15 +553,23 @@ impl<'a> Matcher<'a> {
         let n = queries.len();
         let mut estimates = vec![GroupEstimate::NOTHING; n];
         let mut groups = Groups::default();
-        let estimate = |members: &[u32], farthest: f64, scratch: &mut Vec<u32>| {
-            let curve = self.pool.summary(members, scratch);
-            GroupEstimate { curve, diameter: farthest.sqrt() }
-        };
         if !keep {
             let places = estimates.iter_mut().collect();
-            self.index.nearest_sets(queries, k, false, places, Vec::new, |scratch, place, _, members, ends| {
-                **place = estimate(members, ends.farthest, scratch);
-            });
+            self.index.nearest_sets(
+                queries,
+                k,
+                false,
+                places,
+                || Batch::new(self.pool, k),
+                |batch, places: &mut [&mut GroupEstimate], sets| {
+                    let members = sets.iter().map(|(_, members, _)| members);
+                    let mut found = places.iter_mut().zip(sets.iter());
+                    self.pool.summaries(members, batch, |curve, _| {
+                        let (place, (_, _, ends)) = found.next().expect("a place for each group");
+                        **place = GroupEstimate { curve, diameter: ends.farthest.sqrt() };
+                    });
+                },
+            );
             return (estimates, groups);
         }
         groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
@@ -531,13 +579,18 @@ impl<'a> Matcher<'a> {
             k,
             true,
             rows,
-            Vec::new,
-            |scratch, ((ranks, nearest), place), query, members, ends| {
-                **place = estimate(members, ends.farthest, scratch);
-                ranks.copy_from_slice(scratch);
-                let is_other = |m: u32| self.pool.units.get(m as usize).copied() != own[query];
-                let other = ends.nearest.iter().find(|(_, m)| is_other(*m));
-                **nearest = other.map_or(f64::INFINITY, |(squared, _)| squared.sqrt());
+            || Batch::new(self.pool, k),
+            |batch, places: &mut [((&mut [u32], &mut f64), &mut GroupEstimate)], sets| {
+                let members = sets.iter().map(|(_, members, _)| members);
+                let mut found = places.iter_mut().zip(sets.iter());
+                self.pool.summaries(members, batch, |curve, ordered| {
+                    let (((ranks, nearest), place), (query, _, ends)) = found.next().expect("a place for each group");
+                    **place = GroupEstimate { curve, diameter: ends.farthest.sqrt() };
+                    ranks.copy_from_slice(ordered);
+                    let is_other = |m: u32| self.pool.units.get(m as usize).copied() != own[query];
+                    let other = ends.nearest.iter().find(|(_, m)| is_other(*m));
+                    **nearest = other.map_or(f64::INFINITY, |(squared, _)| squared.sqrt());
+                });
             },
         );
         (estimates, groups)
@@ -569,8 +622,10 @@ impl<'a> Matcher<'a> {
             false,
             places,
             Scratch::default,
-            |scratch, place: &mut &mut Option<T>, query, members, ends| {
-                **place = Some(f(scratch, query, members, ends.farthest));
+            |scratch, places: &mut [&mut Option<T>], sets| {
+                for (place, (query, members, ends)) in places.iter_mut().zip(sets.iter()) {
+                    **place = Some(f(scratch, query, members, ends.farthest));
+                }
             },
         );
         out.into_iter().map(|value| value.expect("each query is answered")).collect()

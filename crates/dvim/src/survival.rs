@@ -9,9 +9,11 @@
 //!   which is the paper's `(RMST − H·Ŝ(H)) / (1 − Ŝ(H))` without its cancellation.
 
 mod further;
+mod together;
 
 use crate::outcome::Outcome;
 pub use further::FEW_AT_RISK;
+pub use together::Together;
 
 /// One distinct time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]

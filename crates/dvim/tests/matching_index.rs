@@ -37,7 +37,11 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         true,
         places,
         || (),
-        |(), place: &mut &mut Option<(Vec<u32>, Ends)>, _, members, ends| **place = Some((members.to_vec(), *ends)),
+        |(), places: &mut [&mut Option<(Vec<u32>, Ends)>], sets| {
+            for (place, (_, members, ends)) in places.iter_mut().zip(sets.iter()) {
+                **place = Some((members.to_vec(), *ends));
+            }
+        },
     );
     let mut farthest = vec![0.0; queries.len()];
     let places = farthest.iter_mut().collect();
@@ -47,7 +51,9 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         false,
         places,
         || (),
-        |(), place: &mut &mut f64, _, _, ends| **place = ends.farthest,
+        |(), places: &mut [&mut f64], sets| {
+            places.iter_mut().zip(sets.iter()).for_each(|(place, (_, _, ends))| **place = ends.farthest);
+        },
     );
     for (query, set) in found.into_iter().enumerate() {
         let (mut members, ends) = set.expect("each query is answered");

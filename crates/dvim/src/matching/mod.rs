@@ -69,6 +69,29 @@ impl Neighbours {
     }
 }
 
+/// The nearest of several queries, not ranked.
+#[derive(Clone, Debug, Default)]
+pub struct Sets {
+    k: usize,
+    queries: Vec<usize>,
+    positions: Vec<u32>,
+    ends: Vec<Ends>,
+}
+
+impl Sets {
+    fn push(&mut self, query: usize, positions: &[u32], ends: Ends) {
+        self.queries.push(query);
+        self.positions.extend_from_slice(positions);
+        self.ends.push(ends);
+    }
+
+    /// Each query with the positions of its nearest and the ends of their distances.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &[u32], &Ends)> {
+        let of = |i: usize| (self.queries[i], &self.positions[i * self.k..(i + 1) * self.k], &self.ends[i]);
+        (0..self.queries.len()).map(of)
+    }
+}
+
 /// A reference set, prepared for searching.
 pub struct Index {
     n: usize,
@@ -221,7 +244,8 @@ impl Index {
 
     /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
     /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
-    /// The nearest two are found only where `nearest` asks for them.
+    /// The nearest two are found only where `nearest` asks for them. Several queries are answered at once, each with its
+    /// place: `visit(state, places, sets)`.
     pub fn nearest_sets<S, P: Send>(
         &self,
         queries: &Points,
@@ -229,22 +253,24 @@ impl Index {
         nearest: bool,
         places: Vec<P>,
         start: impl Fn() -> S + Sync + Send,
-        visit: impl Fn(&mut S, &mut P, usize, &[u32], &Ends) + Sync + Send,
+        visit: impl Fn(&mut S, &mut [P], &Sets) + Sync + Send,
     ) {
-        self.answer_all(queries, k, places, start, |scratch, state, members, places| {
-            let mut places = places.iter_mut();
-            let mut next = || places.next().expect("a place for each query");
+        let start = || (Sets { k, ..Sets::default() }, start());
+        self.answer_all(queries, k, places, start, |scratch, (sets, state), members, places| {
+            sets.queries.clear();
+            sets.positions.clear();
+            sets.ends.clear();
             match (&self.way, scratch) {
                 (Way::Tree(tree), Scratch::Tree(walk)) if k > 0 => {
                     tree.search(queries, members, walk, Wanted::Set { nearest }, |query, found| {
-                        let ends = found.ends.as_ref().expect("a set has ends");
-                        visit(state, next(), query, &found.positions, ends);
+                        sets.push(query, &found.positions, *found.ends.as_ref().expect("a set has ends"));
                     });
                 }
                 (_, scratch) => self.search(queries, k, members, scratch, |query, positions, distances| {
-                    visit(state, next(), query, positions, &Ends::of_ranked(positions, distances));
+                    sets.push(query, positions, Ends::of_ranked(positions, distances));
                 }),
             }
+            visit(state, places, sets);
         });
     }
 
