@@ -273,7 +273,7 @@ impl Fit {
 
     /// The pools of both arms, control first.
     pub fn pools(&self, cohort: &Cohort) -> [Pool; 2] {
-        Arm::BOTH.map(|z| self.pool(cohort, z))
+        rayon::join(|| self.pool(cohort, Arm::Control), || self.pool(cohort, Arm::Treated)).into()
     }
 
     /// Positions of the units that are estimated.
@@ -360,8 +360,10 @@ impl Fit {
 
     /// Both arms under both metrics, ready to be searched.
     fn searches<'a>(&self, cohort: &Cohort, pools: &'a [Pool; 2], rules: Option<&'a Rules>) -> [[Searched<'a>; 2]; 2] {
-        let metrics = [&self.metrics.cure, &self.metrics.time];
-        pools.each_ref().map(|pool| metrics.map(|m| Searched::new(pool, cohort, m, rules)))
+        let of = |z: usize, m| Searched::new(&pools[z], cohort, m, rules);
+        let Metrics { cure, time } = &self.metrics;
+        let arm = |z| rayon::join(|| of(z, cure), || of(z, time)).into();
+        rayon::join(|| arm(0), || arm(1)).into()
     }
 
     /// Estimates units block by block and hands them to `add` in order; `rows` gives the covariates of some of them. The
@@ -385,10 +387,15 @@ impl Fit {
             watch.progress("matching", start, n);
             let block = start..n.min(start + size);
             let (own, rows) = (&own[block.clone()], rows(block));
-            let placed = metrics.map(|m| m.place(&rows));
             let keep = kept.is_some();
-            let found =
-                searches.each_ref().map(|of_arm| [0, 1].map(|m| of_arm[m].estimate(&rows, own, &placed[m], k, keep)));
+            // All at once: where one of them waits for its last unit the others go on.
+            let under = |m: usize| {
+                let placed = metrics[m].place(&rows);
+                let in_arm = |z: usize| searches[z][m].estimate(&rows, own, &placed, k, keep);
+                rayon::join(|| in_arm(0), || in_arm(1))
+            };
+            let (cure, time) = rayon::join(|| under(0), || under(1));
+            let found = [[cure.0, time.0], [cure.1, time.1]];
             for q in 0..own.len() {
                 let served = |z: usize| -> Result<ArmEstimate, usize> {
                     Ok(ArmEstimate { cure: found[z][0].0[q]?, time: found[z][1].0[q]? })
@@ -536,7 +543,9 @@ pub type AllGroups = [[Groups; 2]; 2];
 
 /// The covariates of these units, row-major.
 pub(crate) fn rows_of(cohort: &Cohort, units: &[u32]) -> Vec<f64> {
-    units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect()
+    let mut rows = Vec::with_capacity(units.len() * cohort.n_covariates());
+    units.iter().for_each(|&i| rows.extend_from_slice(cohort.covariates(i as usize)));
+    rows
 }
 
 /// The two cure models of a training set, on scaled covariates.

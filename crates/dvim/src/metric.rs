@@ -93,10 +93,12 @@ pub struct Metric {
 impl Metric {
     /// Places units in match space: coordinate j is `√w_j · (x_j − center_j) / scale_j`.
     pub fn place(&self, covariates: &[f64]) -> Points {
-        let stretch: Vec<f64> = self.weights.iter().map(|w| w.sqrt()).collect();
-        let mut coords = self.scaling.apply(covariates);
-        for row in coords.chunks_exact_mut(self.weights.len().max(1)) {
-            row.iter_mut().zip(&stretch).for_each(|(v, s)| *v *= s);
+        let Scaling { center, scale } = &self.scaling;
+        let columns: Vec<[f64; 3]> =
+            self.weights.iter().zip(center).zip(scale).map(|((w, &c), &s)| [c, s, w.sqrt()]).collect();
+        let mut coords = Vec::with_capacity(covariates.len());
+        for row in covariates.chunks_exact(columns.len().max(1)) {
+            coords.extend(row.iter().zip(&columns).map(|(x, [center, scale, stretch])| (x - center) / scale * stretch));
         }
         Points { dim: self.weights.len(), coords }
     }
