@@ -5,6 +5,11 @@ use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// Bytes that are gathered before they are written. Writers of much hand over more at once, which is not copied again.
+const BUFFER: usize = 64 << 10;
 
 /// Hashes what goes through it.
 pub struct Hashing<W: Write> {
@@ -16,6 +21,11 @@ impl<W: Write> Hashing<W> {
     /// Wraps a writer.
     pub fn new(inner: W) -> Hashing<W> {
         Hashing { inner, digest: Sha256::new() }
+    }
+
+    /// The SHA-256 of what was written so far.
+    pub fn so_far(&self) -> [u8; 32] {
+        self.digest.clone().finalize().into()
     }
 
     /// The writer, and the SHA-256 of what was written.
@@ -71,7 +81,7 @@ pub fn write_file(path: &Path, force: bool, write: impl FnOnce(&mut dyn Write) -
     may_write(path, force)?;
     let partial = temporary(path)?;
     let result = (|| {
-        let mut out = BufWriter::with_capacity(1 << 20, File::create(&partial)?);
+        let mut out = BufWriter::with_capacity(BUFFER, File::create(&partial)?);
         write(&mut out)?;
         out.into_inner()?.sync_all()?;
         fs::rename(&partial, path)
@@ -94,7 +104,11 @@ pub struct Directory {
     partial: PathBuf,
     target: PathBuf,
     published: bool,
+    /// Files on their way to the disk: who writes goes on meanwhile.
+    syncing: Syncing,
 }
+
+type Syncing = Arc<Mutex<Vec<JoinHandle<io::Result<()>>>>>;
 
 impl Directory {
     /// Begins a directory that will appear at `target`. If `target` exists it must be an empty
@@ -111,7 +125,7 @@ impl Directory {
         let partial = temporary(&target)?;
         let _ = fs::remove_dir_all(&partial);
         fs::create_dir(&partial)?;
-        Ok(Directory { partial, target, published: false })
+        Ok(Directory { partial, target, published: false, syncing: Syncing::default() })
     }
 
     /// Writes one file of it; gives the SHA-256 of its bytes.
@@ -120,11 +134,22 @@ impl Directory {
         name: &str,
         write: impl FnOnce(&mut Hashing<BufWriter<File>>) -> io::Result<()>,
     ) -> io::Result<String> {
-        let mut out = Hashing::new(BufWriter::with_capacity(1 << 20, File::create(self.partial.join(name))?));
+        let mut out = Hashing::new(BufWriter::with_capacity(BUFFER, File::create(self.partial.join(name))?));
         write(&mut out)?;
         let (file, digest) = out.finish();
-        file.into_inner()?.sync_all()?;
+        self.sync(file.into_inner()?)?;
         Ok(hex(&digest))
+    }
+
+    /// Flushes a file to disk beside other work; [`Directory::publish`] waits for it.
+    fn sync(&self, file: File) -> io::Result<()> {
+        let file = Arc::new(file);
+        let same = Arc::clone(&file);
+        match thread::Builder::new().name("sync".into()).spawn(move || same.sync_all()) {
+            Ok(thread) => self.syncing.lock().unwrap_or_else(PoisonError::into_inner).push(thread),
+            Err(_) => file.sync_all()?,
+        }
+        Ok(())
     }
 
     /// A folder in it, which appears with it.
@@ -132,7 +157,8 @@ impl Directory {
         let partial = self.partial.join(name);
         fs::create_dir(&partial)?;
         // What is inside is published, or removed, with what it is in.
-        Ok(Directory { partial, target: self.target.join(name), published: true })
+        let syncing = Arc::clone(&self.syncing);
+        Ok(Directory { partial, target: self.target.join(name), published: true, syncing })
     }
 
     /// The size of one of its files.
@@ -142,6 +168,10 @@ impl Directory {
 
     /// Makes it appear. A directory that it replaces is moved away first and removed last.
     pub fn publish(mut self) -> io::Result<()> {
+        let syncing = std::mem::take(&mut *self.syncing.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in syncing {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("a file could not be flushed")))?;
+        }
         let old = self.target.symlink_metadata().is_ok().then(|| {
             let mut name = self.partial.clone().into_os_string();
             name.push("-old");

@@ -239,10 +239,10 @@ pub fn write_effect_table<'a>(
     }
 }
 
-fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     let fit = &analysis.fit;
-    let units = cohort.to_units();
-    let (ids, id_bytes) = match &units.ids {
+    let units = cohort.as_recorded();
+    let (ids, id_bytes) = match units.ids {
         Ids::Rows(_) => ("rows", 0),
         Ids::Integers(_) => ("integers", 0),
         Ids::Texts { bytes, .. } => ("texts", bytes.len()),
@@ -252,7 +252,7 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         n_units: cohort.n_units(),
         ids: ids.into(),
         id_bytes,
-        names: units.names.clone(),
+        names: units.names.to_vec(),
         covariates: cohort.schema().iter().map(CovariateRecord::from).collect(),
         labels: units.labels.clone(),
         horizon: cohort.horizon(),
@@ -260,26 +260,25 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         models: fit.models.each_ref().map(ModelRecord::from),
         covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
         metrics: (&fit.metrics).into(),
-        further: further_names(&units.further).iter().map(|n| n.to_string()).collect(),
+        further: further_names(units.further).iter().map(|n| n.to_string()).collect(),
         cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
         corrected: corrected_width(fit.cross_fit.as_ref().map_or(1, |c| c.repeats.len())),
         fold_models: fold_models(fit).map(|m| PredictorRecord::from(&m.predictor)).collect(),
     };
-    let mut out = Hashing::new(out);
     out.write_all(MAGIC)?;
     out.write_all(&[LAYOUT])?;
     let json = serde_json::to_vec(&header)?;
     out.write_all(&(json.len() as u64).to_le_bytes())?;
     out.write_all(&json)?;
-    match &units.ids {
+    match units.ids {
         Ids::Rows(_) => {}
-        Ids::Integers(v) => write_array(&mut out, v, |x| x.to_le_bytes())?,
+        Ids::Integers(v) => write_array(out, v, |x| x.to_le_bytes())?,
         Ids::Texts { bytes, ends } => {
-            write_array(&mut out, ends, |x| (*x as u64).to_le_bytes())?;
+            write_array(out, ends, |x| (*x as u64).to_le_bytes())?;
             out.write_all(bytes.as_bytes())?;
         }
     }
-    write_array(&mut out, &units.time, |x| x.to_le_bytes())?;
+    write_array(out, units.time, |x| x.to_le_bytes())?;
     // One byte of marks for each unit: event, treated, training.
     let marks: Vec<u8> = (0..cohort.n_units())
         .map(|i| {
@@ -287,12 +286,12 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
         })
         .collect();
     out.write_all(&marks)?;
-    write_array(&mut out, &units.covariates, |x| x.to_le_bytes())?;
-    let Further { weight, entry, cluster, competing } = &units.further;
-    write_array(&mut out, weight.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
-    write_array(&mut out, entry.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
-    write_array(&mut out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
-    write_array(&mut out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
+    write_array(out, units.covariates, |x| x.to_le_bytes())?;
+    let Further { weight, entry, cluster, competing } = units.further;
+    write_array(out, weight.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+    write_array(out, entry.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+    write_array(out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
+    write_array(out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     if let Some(cross_fit) = &fit.cross_fit {
         cross_fit.repeats.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
         // Not a number where constraints left a unit without groups.
@@ -306,19 +305,19 @@ fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io
             let spread = c.and_then(|c| c.split_sd).unwrap_or([f64::NAN; 2]);
             numbers.into_iter().chain(spread.into_iter().filter(move |_| several))
         });
-        write_array(&mut out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
+        write_array(out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
         for v in cross_fit.repeats.iter().flat_map(|r| &r.values) {
             let ([s0, s1], [m0, m1]) = (v.cure_probability, v.mean_event_time);
-            write_array(&mut out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
+            write_array(out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
         }
         for model in fold_models(fit) {
-            write_array(&mut out, &model.covariance, |x| x.to_le_bytes())?;
+            write_array(out, &model.covariance, |x| x.to_le_bytes())?;
         }
     }
     for model in &fit.models {
-        write_array(&mut out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
+        write_array(out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
-    let (out, digest) = out.finish();
+    let digest = out.so_far();
     out.write_all(&digest)
 }
 

@@ -85,9 +85,17 @@ impl Row {
     /// Adds a number.
     pub fn number(&mut self, value: f64) -> &mut Row {
         self.next();
-        let mut buffer = ryu::Buffer::new();
+        let mut buffer = zmij::Buffer::new();
         let text = buffer.format(value);
-        self.text.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+        let exponent = if value.abs() >= 1e16 { text.split_once("e+") } else { None };
+        match exponent {
+            Some((digits, exponent)) => {
+                self.text.extend_from_slice(digits.as_bytes());
+                self.text.push(b'e');
+                self.text.extend_from_slice(exponent.as_bytes());
+            }
+            None => self.text.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes()),
+        }
         self
     }
 
@@ -141,29 +149,32 @@ pub fn header(names: &[&str]) -> Row {
     row
 }
 
-/// Rows formatted at a time, on all threads, before they are written in order.
-const BLOCK: usize = 16_384;
+/// Rows that one task formats, and tasks at a time.
+const PART: usize = 256;
+const PARTS: usize = 8;
 
-/// Formats rows on all threads and writes them in order.
+/// Formats rows on all threads and writes them in order; while some are written the next are formatted.
 pub fn write_rows(out: &mut impl Write, n: usize, format: impl Fn(&mut Row, usize) + Sync) -> io::Result<()> {
-    let per_thread = BLOCK / 8;
-    for start in (0..n).step_by(BLOCK) {
-        let end = (start + BLOCK).min(n);
-        let parts: Vec<Row> = (start..end)
-            .into_par_iter()
-            .step_by(per_thread)
-            .map(|from| {
-                let mut row = Row::default();
-                for i in from..(from + per_thread).min(end) {
-                    format(&mut row, i);
-                    row.end();
-                }
-                row
-            })
-            .collect();
-        for mut part in parts {
-            part.write_to(out)?;
-        }
+    let fill = |parts: &mut [Row; PARTS], wave: usize| {
+        parts.par_iter_mut().enumerate().for_each(|(i, row)| {
+            let start = (wave * PARTS + i) * PART;
+            for i in start..(start + PART).min(n) {
+                format(row, i);
+                row.end();
+            }
+        });
+    };
+    let (mut ready, mut next): ([Row; PARTS], [Row; PARTS]) = Default::default();
+    fill(&mut ready, 0);
+    let n_waves = n.div_ceil(PARTS * PART);
+    for wave in 1..=n_waves {
+        rayon::in_place_scope(|scope| {
+            if wave < n_waves {
+                scope.spawn(|_| fill(&mut next, wave));
+            }
+            ready.iter_mut().try_for_each(|part| part.write_to(out))
+        })?;
+        std::mem::swap(&mut ready, &mut next);
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Problem, Severity};
 use crate::outcome::{Further, Outcome};
 use crate::schema::{Covariate, Declared, Missing};
 use crate::table::{Column, Ids, Table};
+use rayon::prelude::*;
 
 pub(crate) use admit::examine;
 
@@ -267,6 +268,27 @@ pub struct Units {
     pub further: Further,
 }
 
+/// The same arrays where a cohort holds them.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// Unit ids.
+    pub ids: &'a Ids,
+    /// Recorded times.
+    pub time: &'a [f64],
+    /// Recorded events.
+    pub event: &'a [bool],
+    /// Arms.
+    pub arm: &'a [Arm],
+    /// Covariates, row-major.
+    pub covariates: &'a [f64],
+    /// Names of the covariates.
+    pub names: &'a [String],
+    /// Labels of control and treated.
+    pub labels: &'a [String; 2],
+    /// Weights, entries, clusters and other causes.
+    pub further: &'a Further,
+}
+
 impl Cohort {
     /// The cohort of a table with what is worth a warning, or every problem found.
     pub fn from_table(table: &Table, roles: &Roles) -> Result<(Cohort, Vec<Problem>), Error> {
@@ -472,16 +494,31 @@ impl Cohort {
     }
 
     /// The arrays of this cohort, as recorded: what a saved run keeps.
+    pub fn as_recorded(&self) -> Recorded<'_> {
+        Recorded {
+            ids: &self.ids,
+            time: &self.recorded_time,
+            event: &self.recorded_event,
+            arm: &self.arm,
+            covariates: &self.covariates,
+            names: &self.names,
+            labels: &self.labels,
+            further: &self.recorded_further,
+        }
+    }
+
+    /// Copies of the arrays of this cohort, as recorded.
     pub fn to_units(&self) -> Units {
+        let Recorded { ids, time, event, arm, covariates, names, labels, further } = self.as_recorded();
         Units {
-            ids: self.ids.clone(),
-            time: self.recorded_time.clone(),
-            event: self.recorded_event.clone(),
-            arm: self.arm.clone(),
-            covariates: self.covariates.clone(),
-            names: self.names.clone(),
-            labels: self.labels.clone(),
-            further: self.recorded_further.clone(),
+            ids: ids.clone(),
+            time: time.to_vec(),
+            event: event.to_vec(),
+            arm: arm.to_vec(),
+            covariates: covariates.to_vec(),
+            names: names.to_vec(),
+            labels: labels.clone(),
+            further: further.clone(),
         }
     }
 }
@@ -561,12 +598,11 @@ fn reorder_ids(ids: &Ids, order: &[u32]) -> Ids {
 pub(crate) fn apply_horizon(time: &[f64], event: &[bool], horizon: f64) -> (Vec<f64>, Vec<bool>) {
     let tolerance = if horizon.is_finite() { TIE_TOLERANCE * horizon } else { 0.0 };
     let reaches = |t: f64| t >= horizon - tolerance;
-    let mut order: Vec<u32> = (0..time.len() as u32).filter(|&i| !reaches(time[i as usize])).collect();
-    order.sort_by(|&a, &b| time[a as usize].total_cmp(&time[b as usize]));
+    let mut order: Vec<(f64, u32)> = time.iter().copied().zip(0..).filter(|(t, _)| !reaches(*t)).collect();
+    order.par_sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut capped = vec![horizon; time.len()];
     let mut first = f64::NEG_INFINITY;
-    for i in order {
-        let t = time[i as usize];
+    for (t, i) in order {
         if t - first > tolerance {
             first = t;
         }

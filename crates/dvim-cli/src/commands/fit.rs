@@ -8,7 +8,7 @@ use crate::{Failure, print, say};
 use dvim::analysis::{self, Options};
 use dvim_io::atomic::may_write;
 use dvim_io::memory::{available, forecast_shape};
-use dvim_io::run::{begin_run, write_run};
+use dvim_io::run::{begin_run, write_files};
 use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::text;
 use std::path::Path;
@@ -35,15 +35,21 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
     let done = Analysed::new(input, &roles, &options, &asked, &progress)?;
     let origin = done.origin(args.format.format());
-    let summary = write_run(&args.output, args.force, &done.cohort, &done.found, &done.audit, origin)?;
+    let directory = begin_run(&args.output, args.force)?;
+    let summary = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
+    // While the files go to the disk.
+    let said = text::summary(&summary, &done.found, &done.cohort, super::terminal());
+    directory.publish()?;
     if let Some(file) = &args.report {
         write_page(file, args.force, &args.page, &done.cohort, &done.found, &summary)?;
     }
     for w in &done.warnings {
         say(&w.to_string());
     }
-    print(&text::summary(&summary, &done.found, &done.cohort, super::terminal()))?;
+    print(&said)?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
+    // The process ends here: to hand its memory back piece by piece would only take time.
+    std::mem::forget(done);
     Ok(())
 }
 
