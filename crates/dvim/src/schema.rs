@@ -7,6 +7,7 @@
 
 use crate::error::{Problem, ProblemKind, RowList};
 use crate::table::{Column, Table, Values, date};
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -497,11 +498,12 @@ pub(crate) fn encode(
     }
     let width = out.width();
     out.values = vec![0.0; n_rows * width];
-    for (i, row) in out.values.chunks_exact_mut(width.max(1)).enumerate() {
-        for (covariate, values) in out.schema.iter().zip(&parts) {
+    let Encoded { schema, values } = &mut out;
+    values.par_chunks_exact_mut(width.max(1)).with_min_len(1024).enumerate().for_each(|(i, row)| {
+        for (covariate, values) in schema.iter().zip(&parts) {
             covariate.write(values[i], row);
         }
-    }
+    });
     Some(out)
 }
 
