@@ -48,7 +48,8 @@ function short(x) {
 const signed = (x) => (x > 0 ? '+' : '') + short(x);
 const points = (x) => (x > 0 ? '+' : '') + (100 * x).toFixed(1).replace('-', MINUS);
 const percent = (x) => (100 * x).toFixed(1);
-const fixed = (x) => x.toFixed(Math.abs(x) >= 100 ? 0 : Math.abs(x) >= 1 ? 1 : 3).replace('-', MINUS);
+/** Times have the decimals that their unit deserves. */
+const fixed = (x) => x.toFixed([2000, 20, 2].filter((h) => run.horizon < h).length).replace('-', MINUS);
 const signedFixed = (x) => (x > 0 ? '+' : '') + fixed(x);
 
 /** A number on the page: rounded for the eye, exact in `data-value` and on hover. */
@@ -197,7 +198,7 @@ async function overview() {
   const most = { cure_weight: largest('cure_weight'), time_weight: largest('time_weight') };
   const ranked = [...run.covariates].sort((a, b) => b.cure_weight / most.cure_weight + b.time_weight / most.time_weight - a.cure_weight / most.cure_weight - a.time_weight / most.time_weight);
   const verdicts = run.follow_up.filter(([population]) => population !== 'all');
-  const bar = (value, of, className) => h('td', {}, h('span', { class: `weightbar ${className}`, style: { width: `${((5 * value) / of).toFixed(3)}rem` } }), ' ', h('span', { class: 'small muted' }, value.toFixed(3)));
+  const bar = (value, of, className) => h('td', {}, h('span', { class: `weightbar ${className}`, style: { width: `${((5 * value) / of).toFixed(3)}rem` } }), ' ', h('span', { class: 'small muted' }, value > 0 && of < 1e-3 ? value.toExponential(1).replace('-', MINUS) : value.toFixed(3)));
   put(main,
     h('h1', {}, `Run of ${run.file}`),
     run.synthetic && h('p', { class: 'flags' }, run.synthetic),
@@ -213,7 +214,7 @@ async function overview() {
       ? [['cure_effect', 'time_effect'].map((name) => h('p', { class: `verdict ${run.verdict[name].support === 'supported' ? '' : 'warn'}`, 'data-verdict': run.verdict[name].support }, run.verdict[name].words)),
         run.verdict.reasons.length > 0 && h('ul', { id: 'reasons' }, run.verdict.reasons.map((r) => h('li', {}, r.serious && h('b', {}, 'Serious: '), capital(r.words), '.')))]
       : verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
-    run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and both models converged.'),
+    run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and every model converged.'),
     h('p', {}, 'In ', h('a', { href: '/report', target: '_blank' }, 'the report'), ': ', REPORT.map(([id, words], i) => [i > 0 && ' · ', h('a', { href: `/report#${id}`, target: '_blank' }, words)])),
     h('div', { class: 'two' },
       h('section', {}, h('h2', {}, 'Who was compared'),
