@@ -71,13 +71,18 @@ impl Scaling {
 
     /// Scales rows of covariates.
     pub fn apply(&self, covariates: &[f64]) -> Vec<f64> {
-        let mut out = covariates.to_vec();
-        for row in out.chunks_exact_mut(self.center.len().max(1)) {
-            for (j, v) in row.iter_mut().enumerate() {
-                *v = (*v - self.center[j]) / self.scale[j];
-            }
-        }
+        let mut out = Vec::with_capacity(covariates.len());
+        self.apply_into(covariates, &mut out);
         out
+    }
+
+    /// Scales rows of covariates into `out`, in place of what is there.
+    pub fn apply_into(&self, covariates: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        for row in covariates.chunks_exact(self.center.len().max(1)) {
+            let scales = self.center.iter().zip(&self.scale);
+            out.extend(row.iter().zip(scales).map(|(v, (center, scale))| (v - center) / scale));
+        }
     }
 }
 

@@ -234,6 +234,8 @@ pub(super) struct Sums<'a> {
     own: Vec<Expected>,
     /// What the model expects of the units of the pool, by rank, and their positions in the cohort.
     of_pool: Vec<(Predicted, u32)>,
+    /// Room for the scaled covariates of one unit.
+    scaled: Vec<f64>,
 }
 
 impl<'a> Sums<'a> {
@@ -261,22 +263,27 @@ impl<'a> Sums<'a> {
             sums: vec![0.0; 2 * populations.names.len() * pool.len()],
             own: vec![Expected::new(cohort.n_covariates()); populations.names.len()],
             of_pool,
+            scaled: Vec::new(),
         }
     }
 
     /// Over populations with these numbers of units.
     fn finish(&self, n: &[usize]) -> Gathered {
         let width = 2 * n.len();
-        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
-        for (p, own) in self.own.iter().enumerate() {
-            let size = n[p].max(1) as f64;
-            let (mut square, mut all) = (0.0, own.clone());
-            for (sums, (of, i)) in self.sums.chunks_exact(width).zip(&self.of_pool) {
-                square += sums[2 * p] * sums[2 * p];
-                if sums[2 * p + 1] > 0.0 {
-                    all.add(sums[2 * p + 1], of, &self.scaling.apply(self.cohort.covariates(*i as usize)));
+        let mut of_populations: Vec<(f64, Expected)> = self.own.iter().map(|own| (0.0, own.clone())).collect();
+        let mut scaled = Vec::new();
+        for (sums, (of, i)) in self.sums.chunks_exact(width).zip(&self.of_pool) {
+            self.scaling.apply_into(self.cohort.covariates(*i as usize), &mut scaled);
+            for ((square, all), sums) in of_populations.iter_mut().zip(sums.chunks_exact(2)) {
+                *square += sums[0] * sums[0];
+                if sums[1] > 0.0 {
+                    all.add(sums[1], of, &scaled);
                 }
             }
+        }
+        let mut out = Gathered { pool_variance: vec![], bias: vec![], bias_variance: vec![] };
+        for ((square, all), &n) in of_populations.iter().zip(n) {
+            let size = n.max(1) as f64;
             out.pool_variance.push(square / (size * size));
             out.bias.push(all.value / size);
             out.bias_variance.push(all.variance(self.model, self.side).map(|v| v / (size * size)));
@@ -292,8 +299,9 @@ impl Gather for Sums<'_> {
         }
         let total: f64 = group.ranks.iter().map(|&r| self.weights[r as usize]).sum();
         let share = if total > 0.0 { 1.0 / total } else { 0.0 };
-        let x = self.scaling.apply(self.cohort.covariates(self.analysis.units[group.unit] as usize));
-        let unit = Predicted::of(self.model, &x, self.side);
+        let i = self.analysis.units[group.unit] as usize;
+        self.scaling.apply_into(self.cohort.covariates(i), &mut self.scaled);
+        let unit = Predicted::of(self.model, &self.scaled, self.side);
         let width = 2 * self.populations.names.len();
         let of = &self.populations.of[group.unit];
         for (&r, v) in group.ranks.iter().zip(group.influence) {
@@ -305,7 +313,7 @@ impl Gather for Sums<'_> {
             }
         }
         for &p in of {
-            self.own[p as usize].add(-1.0, &unit, &x);
+            self.own[p as usize].add(-1.0, &unit, &self.scaled);
         }
     }
 }
