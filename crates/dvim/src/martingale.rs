@@ -14,8 +14,8 @@
 use crate::joint::{Prediction, Predictor};
 use crate::survival::SurvivalCurve;
 
-/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 32 the residual of a mean is right to a fiftieth (a test).
-const CELLS: usize = 32;
+/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 36 the residual of a mean is right to a fiftieth (a test).
+const CELLS: usize = 36;
 
 /// The residuals of one unit in its own arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
