@@ -171,6 +171,9 @@ fn an_adjusted_run_shows_what_the_correction_moved() {
         assert_eq!(answer["correction"]["cure_corrected"], answer["effect"]["cure_effect"]);
         assert_eq!(answer["correction"]["cure_matched"], answer["effect"]["cure_effect_matched"]);
         let other = served.get(&format!("/api/patient/{}?k=10", row[0].1));
+        assert_eq!(other["correction"]["cure_corrected"], other["effect"]["cure_effect"]);
+        assert_ne!(other["effect"]["cure_effect"], answer["effect"]["cure_effect"]);
+        let other = served.get(&format!("/api/patient/{}?h=500", row[0].1));
         assert!(other["correction"].is_null() && other["notes"].to_string().contains("groups alone"));
     }
 }
