@@ -188,7 +188,7 @@ pub fn effects(analysis: &Analysis, summary: &Summary, side: Side, look: &Look) 
             .about(
                 format!("{name} of each patient"),
                 format!(
-                    "Histogram of {} estimates; mean {}.",
+                    "Histogram of {} estimates; average {}.",
                     grouped(values.len()),
                     mean.map_or("undefined".into(), average_words)
                 ),
