@@ -50,7 +50,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         zero_time: str = "refuse",
         estimator: str = "paper",
         group_size: int | str | None = None,
-        splits: int = 1,
+        splits: int | None = None,
         folds: int = 10,
         latency: str = "auto",
         penalty: str | float = "prior",

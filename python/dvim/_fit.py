@@ -110,7 +110,7 @@ def fit(
     zero_time: str = "refuse",
     estimator: str = "paper",
     group_size: int | str | None = None,
-    splits: int = 1,
+    splits: int | None = None,
     folds: int = 10,
     latency: str = "auto",
     penalty: str | float = "prior",
@@ -176,7 +176,8 @@ def fit(data: Any, **arguments: Any) -> Any:
     group_size
         K: patients of each arm in each match group. 50, or chosen from the data by the adjusted estimator.
     splits, folds, latency, penalty
-        Of the adjusted estimator: repeats, each with folds of its own, over which estimates are averaged; folds; ``"auto"``,
+        Of the adjusted estimator: honest splits in all, as many as ``folds`` unless said; splits that share one deal at most, each
+        patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
         ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what holds the slopes of its models:
         ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
     train_fraction, metric, scale, seed

@@ -133,8 +133,9 @@ def options_json(given: Mapping[str, Any]) -> str:
         options["group_size"] = size
     if adjusted:
         family = None if given["latency"] == "auto" else given["latency"]
-        counts = {name: whole(name, given[name]) for name in ("splits", "folds")}
-        options["adjusted"] = {**counts, "latency": family, "group_size": size}
+        splits = None if given["splits"] is None else whole("splits", given["splits"])
+        counts = {"splits": splits, "folds": whole("folds", given["folds"])}
+        options["adjusted"].update(**counts, latency=family, group_size=size)
         if given["penalty"] != "prior":
             options["adjusted"]["elastic_net"] = _share(given["penalty"])
     options.update(

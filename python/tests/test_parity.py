@@ -38,9 +38,9 @@ CASES = {
                                    penalty=0.3),
                  [*SIMULATED, "--estimator", "adjusted", "--folds", 3, "--latency", "weibull", "-k", 30,
                   "--penalty", "elastic-net:0.3"]),
-    "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", folds=3, splits=2,
+    "adjusted-auto": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", group_size="auto", folds=3, splits=5,
                                      covariates=["x1", "x2", "x11"]),
-                      [*SIMULATED, "--estimator", "adjusted", "--group-size", "auto", "--folds", 3, "--splits", 2,
+                      [*SIMULATED, "--estimator", "adjusted", "--group-size", "auto", "--folds", 3, "--splits", 5,
                        "--covariates", "x1,x2,x11"]),
     "untidy": ("untidy", UNTIDY, UNTIDY_FLAGS),
     "untidy-by": ("untidy", {**UNTIDY, "by": ["sex", "x11:3"], "categorical": ["grade"]},
@@ -271,7 +271,7 @@ def test_defaults_are_the_engines():
     for name in ("train_fraction", "metric", "scale", "seed", "confidence", "estimator", "exclude_self"):
         assert given[name] == engine[name], name
     adjusted = json.loads(_dvim.default_options(True))["adjusted"]
-    assert given["splits"] == adjusted["splits"] and given["folds"] == adjusted["folds"] and adjusted["latency"] is None and given["latency"] == "auto"
+    assert given["splits"] is None and adjusted["splits"] == given["folds"] == adjusted["folds"] and adjusted["latency"] is None and given["latency"] == "auto"
     import inspect as i
 
     sk = pytest.importorskip("sklearn")

@@ -226,11 +226,13 @@ pub struct MethodArgs {
     /// [default: 50, or auto with the adjusted estimator]
     #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
     pub group_size: Option<GroupSize>,
-    /// Repeats of the adjusted estimator, each with folds of its own: estimates are means over them, and how far they
-    /// differ is reported. Takes R times as long [default: 1]
+    /// Honest splits of the adjusted estimator in all: each leaves out some of the patients, trains on the others and
+    /// estimates those it left out. R beyond --folds are dealt anew, and estimates are means over the deals [default: as
+    /// many as --folds]
     #[arg(long, value_name = "R")]
     pub splits: Option<usize>,
-    /// Folds of the adjusted estimator: each patient is estimated by the models that did not see it [default: 10]
+    /// Splits of the adjusted estimator that share one deal at most: each patient is left out by one of them
+    /// [default: 10]
     #[arg(long, value_name = "F")]
     pub folds: Option<usize>,
     /// Distribution of the event times in the adjusted estimator's models [default: auto]
@@ -309,11 +311,12 @@ impl MethodArgs {
             _ => None,
         };
         let (usual, usual_adjusted) = (Options::default(), AdjustedOptions::default());
+        let (splits, folds) = AdjustedOptions::splits_and_folds(self.splits, self.folds);
         let estimator = match self.estimator {
             EstimatorArg::Paper => Estimator::Paper,
             EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
-                splits: self.splits.unwrap_or(usual_adjusted.splits),
-                folds: self.folds.unwrap_or(usual_adjusted.folds),
+                splits,
+                folds,
                 family: self.latency.and_then(LatencyArg::family),
                 elastic_net: self.penalty.and_then(|p| p.0),
                 group_size: fixed,

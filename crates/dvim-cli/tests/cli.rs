@@ -576,9 +576,9 @@ fn the_adjusted_estimator_says_how_sure_it_is() {
 fn adjusted_runs_are_predicted_from() {
     let desk = Desk::new();
     desk.cohort(300);
-    let asked = ["fit", "cohort.csv", "--estimator", "adjusted", "--folds", "3", "--splits", "2", "-o", "run"];
+    let asked = ["fit", "cohort.csv", "--estimator", "adjusted", "--folds", "3", "--splits", "6", "-o", "run"];
     let (text, _) = desk.run(&[&asked, &COLUMNS[..]].concat(), 0);
-    assert!(text.contains("3 folds that did not see it, in 2 splits") && text.contains("over splits"), "{text}");
+    assert!(text.contains("the 2 of 6 splits that left it out") && text.contains("over deals"), "{text}");
     let effects = desk.read("run/effects.csv");
     let spread = column(&effects, "cure_effect_split_sd");
     assert!(spread.iter().all(|v| v.parse::<f64>().is_ok_and(|v| v > 0.0)));

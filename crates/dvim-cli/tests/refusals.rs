@@ -180,6 +180,10 @@ fn cases() -> Vec<Case> {
     check("a group size of zero", "-k 0", good());
     check("a group larger than an arm", "-k 30", good());
     check("a train fraction of one", "--train-fraction 1", good());
+    check("one split", "--estimator adjusted --splits 1", good());
+    check("too many splits", "--estimator adjusted --splits 501", good());
+    check("odd splits of two folds", "--estimator adjusted --splits 5 --folds 2", good());
+    check("one fold", "--estimator adjusted --folds 1 --splits 10", good());
     check("splits with the paper's estimator", "--splits 3 --penalty ridge --latency weibull --folds 4", good());
     check(
         "a training share with the adjusted estimator",

@@ -270,9 +270,9 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool, at_horizon:
         out.push(
             "A new patient is estimated by all models of the run together, and corrected as dvim predict does.".into(),
         );
-    } else if !as_run && cross_fit.repeats.len() > 1 {
+    } else if !as_run && cross_fit.deals.len() > 1 {
         out.push(
-            "These are the groups and the models of the first split; the run's own numbers are means over all.".into(),
+            "These are the groups and the models of the first deal; the run's own numbers are means over all.".into(),
         );
     }
     out

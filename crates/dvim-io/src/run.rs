@@ -12,7 +12,7 @@
 //! ```
 
 use crate::atomic::{Directory, Hashing, hex};
-use dvim::adjusted::{FoldModel, SplitValues};
+use dvim::adjusted::{DealValues, FoldModel};
 use dvim::analysis::{Analysis, Fit};
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
@@ -22,7 +22,7 @@ use dvim::martingale::Residual;
 use dvim::metric::Metric;
 use dvim::outcome::Further;
 use dvim::table::Ids;
-use dvim_report::cross_fit::{CrossFitRecord, KeptSplit, PredictorRecord};
+use dvim_report::cross_fit::{CrossFitRecord, KeptDeal, PredictorRecord};
 use dvim_report::record::{
     CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Source,
     Summary,
@@ -262,7 +262,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         metrics: (&fit.metrics).into(),
         further: further_names(units.further).iter().map(|n| n.to_string()).collect(),
         cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
-        corrected: corrected_width(fit.cross_fit.as_ref().map_or(1, |c| c.repeats.len())),
+        corrected: corrected_width(fit.cross_fit.as_ref().map_or(1, |c| c.deals.len())),
         fold_models: fold_models(fit).map(|m| PredictorRecord::from(&m.predictor)).collect(),
     };
     out.write_all(MAGIC)?;
@@ -293,20 +293,20 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
     write_array(out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     write_array(out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     if let Some(cross_fit) = &fit.cross_fit {
-        cross_fit.repeats.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
+        cross_fit.deals.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
         // Not a number where constraints left a unit without groups.
         let mut corrected: Vec<Option<&Corrected>> = vec![None; cohort.n_units()];
         for (&i, effect) in analysis.units.iter().zip(&analysis.effects) {
             corrected[i as usize] = effect.corrected.as_ref();
         }
-        let several = cross_fit.repeats.len() > 1;
+        let several = cross_fit.deals.len() > 1;
         let numbers = corrected.iter().zip(&cross_fit.residuals).flat_map(|(c, r)| {
             let numbers = c.map_or([f64::NAN; CORRECTED], |c| numbers(c, r));
             let spread = c.and_then(|c| c.split_sd).unwrap_or([f64::NAN; 2]);
             numbers.into_iter().chain(spread.into_iter().filter(move |_| several))
         });
         write_array(out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
-        for v in cross_fit.repeats.iter().flat_map(|r| &r.values) {
+        for v in cross_fit.deals.iter().flat_map(|r| &r.values) {
             let ([s0, s1], [m0, m1]) = (v.cure_probability, v.mean_event_time);
             write_array(out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
         }
@@ -324,14 +324,14 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
 /// Numbers of a unit's corrected values, their variances and its residuals.
 const CORRECTED: usize = 12;
 
-/// The same with the spread over splits where there are several.
-fn corrected_width(n_splits: usize) -> usize {
-    if n_splits > 1 { CORRECTED + 2 } else { CORRECTED }
+/// The same with the spread over deals where there are several.
+fn corrected_width(n_deals: usize) -> usize {
+    if n_deals > 1 { CORRECTED + 2 } else { CORRECTED }
 }
 
-/// The models of the folds, split after split.
+/// The models of the folds, deal after deal.
 fn fold_models(fit: &Fit) -> impl Iterator<Item = &FoldModel> {
-    fit.cross_fit.iter().flat_map(|c| &c.repeats).flat_map(|r| &r.models)
+    fit.cross_fit.iter().flat_map(|c| &c.deals).flat_map(|r| &r.models)
 }
 
 fn numbers(c: &Corrected, r: &Residual) -> [f64; CORRECTED] {
@@ -352,11 +352,11 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
     (corrected, Residual { cure, time })
 }
 
-/// Numbers of what one of several splits made of a unit.
-const SPLIT_VALUES: usize = 6;
+/// Numbers of what one of several deals made of a unit.
+const DEAL_VALUES: usize = 6;
 
-fn split_values_of([s0, s1, m0, m1, cure, time]: [f64; SPLIT_VALUES]) -> SplitValues {
-    SplitValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual: Residual { cure, time } }
+fn deal_values_of([s0, s1, m0, m1, cure, time]: [f64; DEAL_VALUES]) -> DealValues {
+    DealValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual: Residual { cure, time } }
 }
 
 /// The parts of [`Further`] that are there, in the order in which they are stored.
@@ -546,25 +546,25 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
             residuals.push(residual);
         }
         let mut models = header.fold_models.iter().map(|m| m.predictor(p, header.horizon));
-        let mut splits = Vec::new();
+        let mut deals = Vec::new();
         for fold_of in fold_of {
             let several = n_folds.len() > 1;
-            let numbers = rest.array(if several { n * SPLIT_VALUES } else { 0 }, f64::from_le_bytes)?;
-            let values = numbers.as_chunks::<SPLIT_VALUES>().0.iter().map(|v| split_values_of(*v)).collect();
-            splits.push(KeptSplit { fold_of, models: Vec::new(), values });
+            let numbers = rest.array(if several { n * DEAL_VALUES } else { 0 }, f64::from_le_bytes)?;
+            let values = numbers.as_chunks::<DEAL_VALUES>().0.iter().map(|v| deal_values_of(*v)).collect();
+            deals.push(KeptDeal { fold_of, models: Vec::new(), values });
         }
-        for (split, n_folds) in splits.iter_mut().zip(&n_folds).filter(|_| !header.fold_models.is_empty()) {
+        for (deal, n_folds) in deals.iter_mut().zip(&n_folds).filter(|_| !header.fold_models.is_empty()) {
             for _ in 0..*n_folds {
                 let predictor = models.next().ok_or("a fold has no model")??;
                 let both = 2 * predictor.n_parameters();
                 let covariance = rest.array(both * both, f64::from_le_bytes)?;
-                split.models.push(FoldModel { predictor, covariance });
+                deal.models.push(FoldModel { predictor, covariance });
             }
         }
         if models.next().is_some() {
             return Err("it has more models than folds".into());
         }
-        cross_fit = Some(record.cross_fit(splits, residuals, &metrics.cure.scaling)?);
+        cross_fit = Some(record.cross_fit(deals, residuals, &metrics.cure.scaling)?);
     }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });

@@ -1,7 +1,7 @@
 //! What the adjusted estimator learned, as records: for `summary.json`, and its models for a saved run.
 
 use crate::record::{ByArm, family};
-use dvim::adjusted::{Choice, CrossFit, Fold, FoldModel, PathPoint, Repeat, SplitValues};
+use dvim::adjusted::{Choice, CrossFit, Deal, DealValues, Fold, FoldModel, PathPoint, SplitAverage};
 use dvim::joint::{Column, Predictor, Shape, Term};
 use dvim::martingale::Residual;
 use dvim::metric::{Metric, Scaling};
@@ -80,9 +80,9 @@ impl FoldRecord {
     }
 }
 
-/// A split beyond the first.
+/// A deal beyond the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RepeatRecord {
+pub struct DealRecord {
     /// The folds.
     pub folds: Vec<FoldRecord>,
     /// As of the first.
@@ -99,19 +99,77 @@ pub struct CrossFitRecord {
     /// Chosen strengths of an elastic net for cure and time; not there under the learned prior.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strengths: Option<[f64; 2]>,
-    /// The folds of the first split.
+    /// The folds of the first deal, each left out by one split.
     pub folds: Vec<FoldRecord>,
-    /// The path of K and w in the first split.
+    /// The path of K and w in the first deal.
     pub path: Vec<PathRecord>,
     /// What the groups' offsets from the model vary beyond their noise, on the scale of the correction.
     #[serde(default)]
     pub leftover_variance: LeftoverRecord,
-    /// Further splits.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub further_splits: Vec<RepeatRecord>,
-    /// Medians over patients of the standard deviations over splits of the cure effect and the time effect; not there with one split.
+    /// Further deals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "further_splits")]
+    pub further_deals: Vec<DealRecord>,
+    /// Medians over patients of the standard deviations of the cure effect and the time effect over the splits that left a patient out; not
+    /// there with one deal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_sd: Option<[f64; 2]>,
+    /// The average effects of each split over the patients that it left out; not there in runs of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub split_averages: Vec<SplitAverageRecord>,
+    /// How these averages vary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split_averages_sd: Option<SplitSpreadRecord>,
+}
+
+/// The average effects over the patients that one split left out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitAverageRecord {
+    /// Number of its deal, from 1.
+    pub deal: usize,
+    /// Patients that it left out and estimated.
+    pub n_units: usize,
+    /// Mean of their cure effects; `null` without patients, as below.
+    pub cure_effect: Option<f64>,
+    /// Mean of their time effects.
+    pub time_effect: Option<f64>,
+    /// Standard deviation of their cure effects; `null` below two patients.
+    pub cure_effect_sd: Option<f64>,
+    /// Standard deviation of their time effects.
+    pub time_effect_sd: Option<f64>,
+}
+
+impl From<&SplitAverage> for SplitAverageRecord {
+    fn from(a: &SplitAverage) -> SplitAverageRecord {
+        let [[cure_effect, time_effect], [cure_effect_sd, time_effect_sd]] =
+            [a.mean, a.sd].map(|v| v.map(|x| Some(x).filter(|x| x.is_finite())));
+        let (deal, n_units) = (a.deal + 1, a.n_units);
+        SplitAverageRecord { deal, n_units, cure_effect, time_effect, cure_effect_sd, time_effect_sd }
+    }
+}
+
+impl SplitAverageRecord {
+    fn average(&self) -> SplitAverage {
+        let number = |v: Option<f64>| v.unwrap_or(f64::NAN);
+        SplitAverage {
+            deal: self.deal.saturating_sub(1),
+            n_units: self.n_units,
+            mean: [self.cure_effect, self.time_effect].map(number),
+            sd: [self.cure_effect_sd, self.time_effect_sd].map(number),
+        }
+    }
+}
+
+/// Standard deviations over splits of their average effects.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SplitSpreadRecord {
+    /// Of the cure effect.
+    pub cure_effect: f64,
+    /// Of the time effect.
+    pub time_effect: f64,
+    /// What it would be for the cure effect by chance, because each split left out other patients.
+    pub cure_effect_by_chance: f64,
+    /// The same for the time effect.
+    pub time_effect_by_chance: f64,
 }
 
 /// Variance of the logit of cure and of the log mean event time that neither model nor noise explains.
@@ -136,8 +194,8 @@ impl LeftoverRecord {
 
 impl From<&CrossFit> for CrossFitRecord {
     fn from(c: &CrossFit) -> CrossFitRecord {
-        let folds = |r: &Repeat| r.folds.iter().map(FoldRecord::from).collect();
-        let further = |r: &Repeat| RepeatRecord { folds: folds(r), leftover_variance: LeftoverRecord::of(&r.leftover) };
+        let folds = |r: &Deal| r.folds.iter().map(FoldRecord::from).collect();
+        let further = |r: &Deal| DealRecord { folds: folds(r), leftover_variance: LeftoverRecord::of(&r.leftover) };
         CrossFitRecord {
             latency: c.family.name().into(),
             latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
@@ -155,46 +213,54 @@ impl From<&CrossFit> for CrossFitRecord {
                 })
                 .collect(),
             leftover_variance: LeftoverRecord::of(&c.first().leftover),
-            further_splits: c.repeats[1..].iter().map(further).collect(),
+            further_deals: c.deals[1..].iter().map(further).collect(),
             split_sd: c.typical_split_sd(),
+            split_averages: c.averages.iter().map(SplitAverageRecord::from).collect(),
+            split_averages_sd: c.split_spread().map(|s| SplitSpreadRecord {
+                cure_effect: s.sd[0],
+                time_effect: s.sd[1],
+                cure_effect_by_chance: s.by_chance[0],
+                time_effect_by_chance: s.by_chance[1],
+            }),
         }
     }
 }
 
-/// What a saved run keeps of one split for every unit.
-pub struct KeptSplit {
+/// What a saved run keeps of one deal for every unit.
+pub struct KeptDeal {
     /// The fold of each unit.
     pub fold_of: Vec<u8>,
     /// The model of each fold; empty in runs of earlier versions.
     pub models: Vec<FoldModel>,
-    /// What the split made of each unit; empty where there is one split.
-    pub values: Vec<SplitValues>,
+    /// What the deal made of each unit; empty where there is one deal.
+    pub values: Vec<DealValues>,
 }
 
 impl CrossFitRecord {
-    /// What it records, with what is kept of each split and the residuals of each unit.
+    /// What it records, with what is kept of each deal and the residuals of each unit.
     pub fn cross_fit(
         &self,
-        splits: Vec<KeptSplit>,
+        deals: Vec<KeptDeal>,
         residuals: Vec<Residual>,
         scaling: &Scaling,
     ) -> Result<CrossFit, String> {
         let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
-        let recorded = self.splits();
-        if recorded.len() != splits.len() {
-            return Err("its splits do not fit together".into());
+        let recorded = self.deals();
+        if recorded.len() != deals.len() {
+            return Err("its deals do not fit together".into());
         }
-        let repeat = |((folds, leftover), kept): ((&[FoldRecord], &LeftoverRecord), KeptSplit)| {
-            let KeptSplit { fold_of, models, values } = kept;
+        let deal = |((folds, leftover), kept): ((&[FoldRecord], &LeftoverRecord), KeptDeal)| {
+            let KeptDeal { fold_of, models, values } = kept;
             if fold_of.iter().any(|&f| f as usize >= folds.len()) {
                 return Err("a unit is in a fold that does not exist".to_string());
             }
             let folds = folds.iter().map(|f| f.fold(scaling)).collect();
-            Ok(Repeat { fold_of, folds, models, leftover: leftover.leftover(), values })
+            Ok(Deal { fold_of, folds, models, leftover: leftover.leftover(), values })
         };
         Ok(CrossFit {
-            repeats: recorded.into_iter().zip(splits).map(repeat).collect::<Result<_, String>>()?,
+            deals: recorded.into_iter().zip(deals).map(deal).collect::<Result<_, String>>()?,
             residuals,
+            averages: self.split_averages.iter().map(SplitAverageRecord::average).collect(),
             family: family(&self.latency)?,
             families,
             strengths: self.strengths,
@@ -211,16 +277,16 @@ impl CrossFitRecord {
         })
     }
 
-    /// The folds and the leftover variance of each split.
-    fn splits(&self) -> Vec<(&[FoldRecord], &LeftoverRecord)> {
+    /// The folds and the leftover variance of each deal.
+    fn deals(&self) -> Vec<(&[FoldRecord], &LeftoverRecord)> {
         let first = (self.folds.as_slice(), &self.leftover_variance);
-        let further = self.further_splits.iter().map(|r| (r.folds.as_slice(), &r.leftover_variance));
+        let further = self.further_deals.iter().map(|r| (r.folds.as_slice(), &r.leftover_variance));
         std::iter::once(first).chain(further).collect()
     }
 
-    /// The number of folds of each split.
+    /// The number of folds of each deal.
     pub fn n_folds(&self) -> Vec<usize> {
-        self.splits().iter().map(|(folds, _)| folds.len()).collect()
+        self.deals().iter().map(|(folds, _)| folds.len()).collect()
     }
 }
 

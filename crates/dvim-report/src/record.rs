@@ -310,11 +310,14 @@ fn usual_confidence() -> f64 {
 /// What was asked of the adjusted estimator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AdjustedOptionsRecord {
-    /// Repeats of the cross-fit.
-    pub splits: usize,
-    /// Folds of each; not there in runs from before there were repeats, whose splits were folds.
+    /// Honest splits in all; `null` means as many as folds.
+    pub splits: Option<usize>,
+    /// Splits that share one deal at most; not there in the first runs, whose splits were folds.
     #[serde(default)]
     pub folds: Option<usize>,
+    /// The number of splits of each deal; not there in runs from before splits were counted in all, whose `splits` were deals.
+    #[serde(default)]
+    pub deals: Vec<usize>,
     /// The latency family; `null` means chosen from the data.
     pub latency: Option<String>,
     /// K; `null` means chosen from the data.
@@ -331,8 +334,13 @@ pub(crate) fn family(name: &str) -> Result<Family, String> {
 }
 
 impl AdjustedOptionsRecord {
-    fn options(&self) -> Result<AdjustedOptions, String> {
-        let (splits, folds) = self.folds.map_or((1, self.splits), |folds| (self.splits, folds));
+    /// The options it records.
+    pub fn options(&self) -> Result<AdjustedOptions, String> {
+        let (splits, folds) = match (self.deals.is_empty(), self.splits, self.folds) {
+            (true, Some(deals), Some(folds)) => (deals.saturating_mul(folds), folds),
+            (true, Some(folds), None) => (folds, folds),
+            (_, splits, folds) => AdjustedOptions::splits_and_folds(splits, folds),
+        };
         Ok(AdjustedOptions {
             splits,
             folds,
@@ -362,8 +370,9 @@ impl From<&Options> for OptionsRecord {
             adjusted: match &o.estimator {
                 Estimator::Paper => None,
                 Estimator::Adjusted(a) => Some(AdjustedOptionsRecord {
-                    splits: a.splits,
+                    splits: Some(a.splits),
                     folds: Some(a.folds),
+                    deals: a.deals(),
                     latency: a.family.map(|f| f.name().into()),
                     group_size: a.group_size,
                     elastic_net: a.elastic_net,
@@ -506,7 +515,7 @@ pub struct AverageRecord {
     pub n_units: usize,
     /// Units whose effect is undefined.
     pub n_undefined: usize,
-    /// Standard deviation over repeated splits; not there with one split.
+    /// Standard deviation over deals; not there with one deal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_sd: Option<f64>,
 }
@@ -1274,5 +1283,25 @@ impl MatchRecord {
             cure,
             time_groups,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AdjustedOptionsRecord;
+
+    /// What runs of every age asked for: splits that were folds, splits that were deals, splits in all.
+    #[test]
+    fn splits_of_earlier_runs_mean_what_they_meant() {
+        let deals = |counts: &str| {
+            let json = format!("{{{counts}, \"latency\": null, \"group_size\": null}}");
+            let record: AdjustedOptionsRecord = serde_json::from_str(&json).expect("a record");
+            record.options().expect("options").deals()
+        };
+        assert_eq!(deals(r#""splits": 20"#), [20]);
+        assert_eq!(deals(r#""splits": 2, "folds": 10"#), [10, 10]);
+        assert_eq!(deals(r#""splits": 1, "folds": 5"#), [5]);
+        assert_eq!(deals(r#""splits": 20, "folds": 10, "deals": [10, 10]"#), [10, 10]);
+        assert_eq!(deals(r#""splits": null, "folds": 5, "deals": [10]"#), [5], "as Python asks: as many as folds");
     }
 }

@@ -50,7 +50,7 @@ pub const EFFECT_COLUMNS: [&str; 33] = [
 /// Further columns under the adjusted estimator: what the groups alone gave.
 pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
 
-/// Further columns where splits were repeated: standard deviations of the effects over the splits.
+/// Further columns where there are several deals: standard deviations of a patient's effects over the splits that left the patient out.
 pub const SPLIT_COLUMNS: [&str; 2] = ["cure_effect_split_sd", "time_effect_split_sd"];
 
 /// A row under construction. Numbers are written with the fewest digits that read back as the same
@@ -282,7 +282,7 @@ pub struct Layout {
     pub confidence: f64,
     /// Whether what the groups alone gave stands beside the corrected effects.
     pub matched: bool,
-    /// Whether the spread over repeated splits stands there too.
+    /// Whether the spread over the splits that left a patient out stands there too.
     pub splits: bool,
 }
 
@@ -300,7 +300,7 @@ impl Layout {
             horizon: cohort.horizon(),
             confidence: fit.options.confidence,
             matched: fit.cross_fit.is_some(),
-            splits: fit.cross_fit.as_ref().is_some_and(|c| c.repeats.len() > 1),
+            splits: fit.cross_fit.as_ref().is_some_and(|c| c.deals.len() > 1),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a person reads in a terminal. Plain text, no colour needed to understand it.
 
 use crate::audit::with_interval;
+use crate::cross_fit::CrossFitRecord;
 pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
@@ -269,10 +270,16 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
             let mean = of_mean(estimand).map_or(String::new(), |sd| format!(" {} of the mean,", short(scale * sd)));
             let _ = writeln!(
                 out,
-                "  {name}: standard deviation over splits{mean} {} of a patient (median).",
+                "  {name}: standard deviation over deals{mean} {} of a patient (median).",
                 short(scale * typical)
             );
         }
+    }
+    if let Some((n, [cure, time, cure_chance, time_chance])) = s.adjusted.as_ref().and_then(split_spread) {
+        let _ = writeln!(
+            out,
+            "  Averages of the {n} splits: standard deviation {cure} points and {time}; by chance {cure_chance} and {time_chance}."
+        );
     }
     for why in s.audit.iter().flat_map(|a| &a.left_out) {
         let _ = writeln!(out, "  Left out: {why}.");
@@ -324,9 +331,26 @@ pub fn about_averages(s: &Summary) -> Option<&'static str> {
     )
 }
 
+/// The number of splits, and the standard deviations of their averages: cure effect in points, time effect, both by chance. Nothing in a
+/// run of an earlier version.
+fn split_spread(found: &CrossFitRecord) -> Option<(usize, [String; 4])> {
+    let x = found.split_averages_sd.as_ref()?;
+    let points = |v: f64| short(100.0 * v);
+    let words =
+        [points(x.cure_effect), short(x.time_effect), points(x.cure_effect_by_chance), short(x.time_effect_by_chance)];
+    Some((found.split_averages.len(), words))
+}
+
+/// How the averages of the splits vary.
+pub fn split_spread_sentence(found: &CrossFitRecord) -> Option<String> {
+    let (n, [cure, time, cure_chance, time_chance]) = split_spread(found)?;
+    Some(format!(
+        "The average effects of the {n} splits, each over the patients that it left out, have standard deviations of {cure} points (cure effect) and {time} (time effect). By chance alone, because each left out other patients, they would be {cure_chance} and {time_chance}; far larger ones mean that the estimates depend on who trained."
+    ))
+}
+
 /// How the adjusted estimator came to its numbers.
 pub fn cross_fit_sentence(fit: &CrossFit) -> String {
-    let splits = fit.repeats.len();
     let range = |part: usize| {
         let sizes = || fit.folds().map(|f| f.choices[part].group_size);
         let (low, high) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
@@ -335,9 +359,9 @@ pub fn cross_fit_sentence(fit: &CrossFit) -> String {
         format!("{k} in each arm with weight {weight:.2}")
     };
     format!(
-        "Each was estimated by models of {} folds that did not see it{} ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
-        fit.first().folds.len(),
-        if splits > 1 { format!(", in {splits} splits") } else { String::new() },
+        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
+        if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
+        fit.folds().count(),
         fit.family.name(),
         range(0),
         range(1)
@@ -386,9 +410,9 @@ fn split_worries(fit: &CrossFit) -> Vec<String> {
     }
     let n = fit.folds().count();
     let sentence = |(text, k): (&str, usize)| match k {
-        k if k == n => format!("the models of all {n} folds: {text}"),
-        1 => format!("the model of one of {n} folds: {text}"),
-        k => format!("the models of {k} of {n} folds: {text}"),
+        k if k == n => format!("the models of all {n} splits: {text}"),
+        1 => format!("the model of one of {n} splits: {text}"),
+        k => format!("the models of {k} of {n} splits: {text}"),
     };
     counts.into_iter().map(sentence).collect()
 }

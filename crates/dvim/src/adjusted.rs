@@ -1,8 +1,9 @@
 //! The adjusted estimator: match groups corrected by what a cross-fitted cure model knows.
 //!
-//! 1. *Folds.* Every unit is in one fold, by the hash of its id. A unit is estimated with the model of
-//!    the fold that left it out: its own outcome trains no coefficient, metric, group or correction
-//!    that is used for it.
+//! 1. *Splits.* Units are dealt into folds by the hash of their ids; each fold is left out by one honest split, whose
+//!    training units are the others. A unit is estimated with the model of the split that left it out: its own
+//!    outcome trains no coefficient, metric, group or correction that is used for it. More splits than one deal
+//!    holds are dealt anew, and an estimate is the mean over the deals.
 //! 2. *Model.* A two-arm mixture cure model ([`crate::joint`]) on the other folds: slopes that are
 //!    common to the arms plus slopes of each arm, shrunk by an empirical-Bayes prior.
 //! 3. *Groups.* The K nearest units of each arm under a metric from that model, the unit itself left
@@ -49,9 +50,9 @@ const FIRST_STRENGTH: f64 = 30.0;
 /// How the adjusted estimator works. All other constants stand here, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdjustedOptions {
-    /// Repeats of the cross-fit, each with folds of its own; an estimate is the mean over them.
+    /// Honest splits in all. Ten train on 90 % of the units; five cost 8 % in accuracy, more of one deal gain little.
     pub splits: usize,
-    /// Number of folds. Ten train on 90 % of the units; five cost 8 % in accuracy, more gain little.
+    /// Splits that share one deal at most: each unit is left out by one split of a deal.
     pub folds: usize,
     /// The latency family; `None` chooses by out-of-fold likelihood. The shape of a generalised gamma of shape 0 is learned.
     pub family: Option<Family>,
@@ -94,7 +95,7 @@ pub struct AdjustedOptions {
 impl Default for AdjustedOptions {
     fn default() -> AdjustedOptions {
         AdjustedOptions {
-            splits: 1,
+            splits: 10,
             folds: 10,
             family: None,
             elastic_net: None,
@@ -116,6 +117,22 @@ impl Default for AdjustedOptions {
 }
 
 impl AdjustedOptions {
+    /// Splits and folds where some are not said: as many splits as folds, one deal.
+    pub fn splits_and_folds(splits: Option<usize>, folds: Option<usize>) -> (usize, usize) {
+        let usual = AdjustedOptions::default();
+        (splits.or(folds).unwrap_or(usual.splits), folds.unwrap_or(usual.folds))
+    }
+
+    fn n_deals(&self) -> usize {
+        self.splits.div_ceil(self.folds.max(1)).max(1)
+    }
+
+    /// The number of splits of each deal: as few deals as there can be, as even as they can be, larger ones first.
+    pub fn deals(&self) -> Vec<usize> {
+        let n = self.n_deals();
+        (0..n).map(|d| self.splits / n + usize::from(d < self.splits % n)).collect()
+    }
+
     /// A unit to which constraints leave fewer candidates in an arm is not served: K where it was given, else the smallest that is tried.
     pub fn fewest(&self) -> usize {
         self.group_size.unwrap_or(self.smallest_group)
@@ -128,17 +145,22 @@ impl AdjustedOptions {
             out.push(Problem::error(
                 ProblemKind::BadOption,
                 format!("the number of folds is {}", self.folds),
-                "a unit is estimated by models that did not see it, so there are 2 to 50 folds",
+                "a deal has 2 to 50 folds, each left out by one split",
                 "use --folds 10",
             ));
         }
-        if !(1..=100).contains(&self.splits) {
-            out.push(Problem::error(
-                ProblemKind::BadOption,
-                format!("the number of splits is {}", self.splits),
-                "the folds are dealt anew 1 to 100 times",
-                "use --splits 5; the spread over splits says whether more are worth the time",
-            ));
+        let split_problem = |rule: &str, remedy: String| {
+            Problem::error(ProblemKind::BadOption, format!("the number of splits is {}", self.splits), rule, remedy)
+        };
+        if self.splits == 1 {
+            let rule = "with one split the patients who train have no estimate, so there are 2 to 500";
+            out.push(split_problem(rule, "use --splits 10".into()));
+        } else if !(2..=500).contains(&self.splits) {
+            let rule = "every patient is left out by some split, so there are 2 to 500";
+            out.push(split_problem(rule, "use --splits 10".into()));
+        } else if self.folds == 2 && self.splits % 2 == 1 {
+            let rule = "of two folds a deal holds two splits, so that their number is even";
+            out.push(split_problem(rule, format!("use --splits {}, or more --folds", self.splits + 1)));
         }
         if let Some(mixing) = self.elastic_net.filter(|m| !(0.0..=1.0).contains(m)) {
             out.push(Problem::error(
@@ -150,13 +172,16 @@ impl AdjustedOptions {
         }
         for arm in Arm::BOTH {
             let n = arm_sizes[arm.index()];
-            let needed = self.group_size.map_or(2 * self.smallest_group, |k| k + 1).max(2 * self.folds);
+            let needed = self
+                .group_size
+                .map_or(2 * self.smallest_group, |k| k + 1)
+                .max(2 * self.splits.div_ceil(self.n_deals()));
             if n < needed {
                 out.push(Problem::error(
                     ProblemKind::ArmTooSmall,
                     format!("the {} arm has {n} units", arm.name()),
                     "each arm needs at least two units for each fold, and more than a group",
-                    format!("the adjusted estimator needs {needed} units in each arm here; use fewer --folds or a smaller --group-size"),
+                    format!("the adjusted estimator needs {needed} units in each arm here; use fewer --splits or a smaller --group-size"),
                 ));
             }
         }
@@ -216,9 +241,9 @@ impl FoldModel {
     }
 }
 
-/// What one split made of a unit.
+/// What one deal made of a unit, by its split that left the unit out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SplitValues {
+pub struct DealValues {
     /// P(T ≥ H), control first.
     pub cure_probability: [f64; 2],
     /// E[T | T < H], control first.
@@ -227,9 +252,33 @@ pub struct SplitValues {
     pub residual: Residual,
 }
 
-/// One split of the cohort into folds, and what each fold learned.
+/// The average effects over the units that one split left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitAverage {
+    /// Number of its deal, from 0.
+    pub deal: usize,
+    /// Units that it left out and estimated.
+    pub n_units: usize,
+    /// Means of their cure and time effects; not a number where there is no unit.
+    pub mean: [f64; 2],
+    /// Standard deviations of these effects; not a number below two units.
+    pub sd: [f64; 2],
+}
+
+/// Standard deviations over splits of their average cure and time effects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitSpread {
+    /// Of the averages.
+    pub sd: [f64; 2],
+    /// What it would be by chance, the splits having left out other units: were one model behind all of them,
+    /// and with σ² the variance of the effects inside the splits, `Σ σ²/n (1 − 1/F) / (R − 1)` is the mean of
+    /// sd² over all deals of R splits, n being the units of a split and F the splits of its deal; σ²/n for one even deal.
+    pub by_chance: [f64; 2],
+}
+
+/// The cohort dealt into folds, and what the split that left out each fold learned.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Repeat {
+pub struct Deal {
     /// The fold of each unit.
     pub fold_of: Vec<u8>,
     /// The folds.
@@ -239,48 +288,51 @@ pub struct Repeat {
     /// What the offsets of the groups vary beyond their noise, on the scale of the correction: cure and time, each in control and
     /// treated.
     pub leftover: [[f64; 2]; 2],
-    /// What this split made of each unit; empty where there is one split. Not a number where a unit has no groups.
-    pub values: Vec<SplitValues>,
+    /// What this deal made of each unit; empty where there is one deal. Not a number where a unit has no groups.
+    pub values: Vec<DealValues>,
 }
 
 /// Everything that the adjusted estimator learned.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrossFit {
-    /// The splits, at least one. Groups that are shown are those of the first.
-    pub repeats: Vec<Repeat>,
+    /// The deals, at least one. Groups that are shown are those of the first.
+    pub deals: Vec<Deal>,
     /// The latency family.
     pub family: Family,
     /// Mean out-of-fold log-likelihood of each family that was compared.
     pub families: Vec<(Family, f64)>,
     /// Chosen strengths of an elastic net for cure and time.
     pub strengths: Option<[f64; 2]>,
-    /// The path of K and w in the first split, over all folds together.
+    /// The path of K and w in the first deal, over all folds together.
     pub path: Vec<PathPoint>,
-    /// What each unit's outcome says beyond its corrected curve in its own arm; the mean over splits.
+    /// What each unit's outcome says beyond its corrected curve in its own arm; the mean over deals.
     pub residuals: Vec<Residual>,
+    /// The averages of each split, deal after deal; empty in a run that was saved without them.
+    pub averages: Vec<SplitAverage>,
 }
 
 impl CrossFit {
-    /// The first split.
-    pub fn first(&self) -> &Repeat {
-        &self.repeats[0]
+    /// The first deal.
+    pub fn first(&self) -> &Deal {
+        &self.deals[0]
     }
 
-    /// The fold of a unit in the first split.
+    /// The fold of a unit in the first deal.
     pub fn fold(&self, unit: usize) -> &Fold {
         let first = self.first();
         &first.folds[first.fold_of[unit] as usize]
     }
 
-    /// Medians over the estimated units of the standard deviations over splits of the cure effect and the time effect; `None` with one split.
+    /// Medians over the estimated units of the standard deviations of the cure effect and the time effect over the splits that left a unit out;
+    /// `None` with one deal.
     pub fn typical_split_sd(&self) -> Option<[f64; 2]> {
-        let n = self.repeats.len() as f64;
+        let n = self.deals.len() as f64;
         let units = 0..self.first().values.len();
-        let median = |effect: &dyn Fn(&SplitValues) -> f64| {
+        let median = |effect: &dyn Fn(&DealValues) -> f64| {
             let of = |i: usize| {
-                let of_splits = || self.repeats.iter().map(|r| effect(&r.values[i]));
-                let mean = of_splits().sum::<f64>() / n;
-                (of_splits().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0)).sqrt()
+                let of_deals = || self.deals.iter().map(|r| effect(&r.values[i]));
+                let mean = of_deals().sum::<f64>() / n;
+                (of_deals().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1.0)).sqrt()
             };
             let mut all: Vec<f64> = units.clone().map(of).filter(|sd| sd.is_finite()).collect();
             all.sort_by(f64::total_cmp);
@@ -290,15 +342,37 @@ impl CrossFit {
         Some([cure, median(&|v| v.mean_event_time[1] - v.mean_event_time[0])?])
     }
 
-    /// All folds of all splits.
+    /// How the averages of the splits vary, and would by chance; `None` below two splits with two units or more.
+    pub fn split_spread(&self) -> Option<SplitSpread> {
+        let there: Vec<&SplitAverage> = self.averages.iter().filter(|a| a.n_units > 1).collect();
+        if there.len() < 2 {
+            return None;
+        }
+        let n = there.len() as f64;
+        let sum = |f: &dyn Fn(&SplitAverage) -> f64| there.iter().map(|a| f(a)).sum::<f64>();
+        let of_deal = |a: &SplitAverage| there.iter().filter(|b| b.deal == a.deal).count() as f64;
+        let share = sum(&|a| (1.0 - 1.0 / of_deal(a)) / a.n_units as f64) / (n - 1.0);
+        let free = |a: &SplitAverage| a.n_units as f64 - 1.0;
+        let sd = |part: usize| {
+            let mean = sum(&|a| a.mean[part]) / n;
+            (sum(&|a| (a.mean[part] - mean) * (a.mean[part] - mean)) / (n - 1.0)).sqrt()
+        };
+        let by_chance = |part: usize| {
+            let inside = sum(&|a| free(a) * a.sd[part] * a.sd[part]) / sum(&free);
+            (inside * share).sqrt()
+        };
+        Some(SplitSpread { sd: [CURE, TIME].map(sd), by_chance: [CURE, TIME].map(by_chance) })
+    }
+
+    /// All folds of all deals: one for each split.
     pub fn folds(&self) -> impl Iterator<Item = &Fold> {
-        self.repeats.iter().flat_map(|r| &r.folds)
+        self.deals.iter().flat_map(|r| &r.folds)
     }
 }
 
-/// The seed of a repeat; the first has the run's own.
-fn seed_of_repeat(seed: u64, repeat: usize) -> u64 {
-    if repeat == 0 { seed } else { hash_id(seed, &format!("split {}", repeat + 1)) }
+/// The seed of a deal; the first has the run's own.
+fn seed_of_deal(seed: u64, deal: usize) -> u64 {
+    if deal == 0 { seed } else { hash_id(seed, &format!("split {}", deal + 1)) }
 }
 
 /// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn.
@@ -319,6 +393,8 @@ struct Setting<'a> {
     cohort: &'a Cohort,
     options: &'a AdjustedOptions,
     seed: u64,
+    /// Folds of this deal.
+    folds: usize,
     fold_of: Vec<u8>,
     /// The censoring curve of each arm.
     censoring: [Censoring; 2],
@@ -341,13 +417,14 @@ impl<'a> Setting<'a> {
                 units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
             Censoring::new(&time, &lost, cohort.horizon(), options.smallest_censoring_survival)
         });
-        Setting { place, cohort, options, seed, fold_of: deal_folds(cohort, options.folds, seed), censoring }
+        let folds = options.deals()[0];
+        Setting { place, cohort, options, seed, folds, fold_of: deal_folds(cohort, folds, seed), censoring }
     }
 
-    /// Deals the folds of another repeat.
-    fn deal(&mut self, seed: u64) {
-        self.seed = seed;
-        self.fold_of = deal_folds(self.cohort, self.options.folds, seed);
+    /// Deals anew.
+    fn deal(&mut self, folds: usize, seed: u64) {
+        (self.seed, self.folds) = (seed, folds);
+        self.fold_of = deal_folds(self.cohort, folds, seed);
     }
 
     fn p(&self) -> usize {
@@ -400,7 +477,7 @@ impl<'a> Setting<'a> {
     /// Sum of the out-of-fold log-likelihoods of a sample of units under each of these options, with linear terms.
     fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, usize), Error> {
         let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
-        let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.options.folds);
+        let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.folds);
         let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds).map(move |k| (c, k))).collect();
         let sums: Vec<(f64, usize)> = jobs
             .par_iter()
@@ -581,40 +658,42 @@ pub fn estimate(
     let penalty = penalty.map_or(Penalty::Learned, |(mixing, strengths)| Penalty::ElasticNet { mixing, strengths });
     let joint_options = JointOptions { family, penalty, groups: setting.covariate_groups(), ..JointOptions::default() };
     let first = estimate_once(&setting, &terms, &joint_options, progress)?;
-    let (mut repeats, path, mut effects, mut residuals) =
-        (vec![first.repeat], first.path, first.effects, first.residuals);
-    if options.splits > 1 {
+    let (mut deals, path, mut effects, mut residuals) = (vec![first.deal], first.path, first.effects, first.residuals);
+    let mut averages = split_averages(&setting, 0, &effects);
+    let sizes = options.deals();
+    if sizes.len() > 1 {
         let corrected = |effects: &Estimates| -> Vec<Option<Corrected>> {
             effects.iter().map(|e| e.as_ref().ok().and_then(|e| e.corrected)).collect()
         };
-        repeats[0].values = split_values(&effects, &residuals);
-        let mut of_splits = vec![corrected(&effects)];
-        for r in 1..options.splits {
-            setting.deal(seed_of_repeat(seed, r));
+        deals[0].values = deal_values(&effects, &residuals);
+        let mut of_deals = vec![corrected(&effects)];
+        for (d, &folds) in sizes.iter().enumerate().skip(1) {
+            setting.deal(folds, seed_of_deal(seed, d));
             let again = estimate_once(&setting, &terms, &joint_options, progress)?;
-            of_splits.push(corrected(&again.effects));
-            repeats.push(Repeat { values: split_values(&again.effects, &again.residuals), ..again.repeat });
+            of_deals.push(corrected(&again.effects));
+            averages.extend(split_averages(&setting, d, &again.effects));
+            deals.push(Deal { values: deal_values(&again.effects, &again.residuals), ..again.deal });
             for (sum, r) in residuals.iter_mut().zip(&again.residuals) {
                 *sum = Residual { cure: sum.cure + r.cure, time: sum.time + r.time };
             }
         }
-        let n = options.splits as f64;
+        let n = sizes.len() as f64;
         residuals.iter_mut().for_each(|r| *r = Residual { cure: r.cure / n, time: r.time / n });
         for (i, effect) in effects.iter_mut().enumerate() {
             if let Ok(e) = effect {
-                // Who has groups does not depend on the split.
-                let all: Vec<Corrected> = of_splits.iter().filter_map(|s| s[i]).collect();
+                // Who has groups does not depend on the deal.
+                let all: Vec<Corrected> = of_deals.iter().filter_map(|s| s[i]).collect();
                 e.corrected = Some(pooled(&all));
             }
         }
     }
-    Ok((CrossFit { repeats, family, families, strengths, path, residuals }, effects))
+    Ok((CrossFit { deals, family, families, strengths, path, residuals, averages }, effects))
 }
 
-fn split_values(effects: &Estimates, residuals: &[Residual]) -> Vec<SplitValues> {
+fn deal_values(effects: &Estimates, residuals: &[Residual]) -> Vec<DealValues> {
     let of = |(effect, residual): (&Result<Effect, Unserved>, &Residual)| {
         let corrected = effect.as_ref().ok().and_then(|e| e.corrected);
-        SplitValues {
+        DealValues {
             cure_probability: corrected.map_or([f64::NAN; 2], |c| c.cure_probability),
             mean_event_time: corrected.map_or([f64::NAN; 2], |c| c.mean_event_time),
             residual: *residual,
@@ -623,15 +702,34 @@ fn split_values(effects: &Estimates, residuals: &[Residual]) -> Vec<SplitValues>
     effects.iter().zip(residuals).map(of).collect()
 }
 
-/// What one split gives.
+/// The averages of each split of a deal.
+fn split_averages(setting: &Setting, deal: usize, effects: &Estimates) -> Vec<SplitAverage> {
+    let of = |fold: usize| {
+        let there: Vec<&Effect> = (effects.iter().zip(&setting.fold_of))
+            .filter(|(_, f)| **f as usize == fold)
+            .filter_map(|(e, _)| e.as_ref().ok())
+            .collect();
+        let n = there.len() as f64;
+        let value = |e: &Effect, part: usize| if part == CURE { e.cure() } else { e.time().unwrap_or(f64::NAN) };
+        let mean = [CURE, TIME].map(|part| there.iter().map(|e| value(e, part)).sum::<f64>() / n);
+        let sd = [CURE, TIME].map(|part| {
+            let off = |e: &&Effect| value(e, part) - mean[part];
+            (there.iter().map(|e| off(e) * off(e)).sum::<f64>() / (n - 1.0).max(0.0)).sqrt()
+        });
+        SplitAverage { deal, n_units: there.len(), mean, sd }
+    };
+    (0..setting.folds).map(of).collect()
+}
+
+/// What one deal gives.
 struct Once {
-    repeat: Repeat,
+    deal: Deal,
     path: Vec<PathPoint>,
     effects: Estimates,
     residuals: Vec<Residual>,
 }
 
-/// One cross-fit over the folds of the setting.
+/// The splits of one deal: each leaves out a fold of the setting.
 fn estimate_once(
     setting: &Setting,
     terms: &Terms,
@@ -639,9 +737,9 @@ fn estimate_once(
     progress: Progress<'_>,
 ) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
-    progress("fitting the folds", 0, options.folds)?;
+    progress("fitting the folds", 0, setting.folds)?;
     let kappa = 4.0 * f64::max(1.0, cohort.n_units() as f64 / options.units_for_certainty);
-    let fits: Vec<(FoldModel, [[Metric; 2]; 2], Vec<String>)> = (0..options.folds)
+    let fits: Vec<(FoldModel, [[Metric; 2]; 2], Vec<String>)> = (0..setting.folds)
         .into_par_iter()
         .map(|fold| {
             let training: Vec<u32> =
@@ -668,7 +766,7 @@ fn estimate_once(
     let mut residuals = vec![Residual::default(); cohort.n_units()];
     let (mut leftover, mut served) = ([[0.0; 2]; 2], 0);
     for fold in 0..models.len() {
-        progress("matching", fold, options.folds)?;
+        progress("matching", fold, setting.folds)?;
         let units = units_of_fold(&setting.fold_of, fold);
         let (rows, own) = queries_of(cohort, &units);
         let queries = Queries { covariates: &rows, own: &own };
@@ -723,12 +821,12 @@ fn estimate_once(
             add_leftover(c, &choices[fold as usize], &leftover);
         }
     }
-    progress("matching", options.folds, options.folds)?;
+    progress("matching", setting.folds, setting.folds)?;
     let folds = (metrics.into_iter().zip(choices).zip(warnings))
         .map(|((metrics, choices), warnings)| Fold { metrics, choices, warnings })
         .collect();
-    let repeat = Repeat { fold_of: setting.fold_of.clone(), folds, models, leftover, values: Vec::new() };
-    Ok(Once { repeat, path, effects, residuals })
+    let deal = Deal { fold_of: setting.fold_of.clone(), folds, models, leftover, values: Vec::new() };
+    Ok(Once { deal, path, effects, residuals })
 }
 
 /// K and w of each estimand in each fold, from units of the other folds; and the path over all.

@@ -45,7 +45,7 @@ pub struct Corrected {
     pub cure_spread: Spread,
     /// How sure `ln E[T | T < H]` is.
     pub time_spread: Spread,
-    /// Standard deviations over repeated splits of the cure effect and the time effect; `None` with one split.
+    /// Standard deviations of the cure effect and the time effect over the splits that left the unit out; `None` with one deal.
     pub split_sd: Option<[f64; 2]>,
 }
 

@@ -1,6 +1,6 @@
 //! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
 
-use dvim::adjusted::{AdjustedOptions, deal_folds};
+use dvim::adjusted::{AdjustedOptions, SplitAverage, deal_folds};
 use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::joint::Family;
@@ -11,7 +11,7 @@ use dvim::table::Ids;
 /// Everything fixed that may look at all units: family, K and w.
 fn fixed() -> Options {
     let adjusted = AdjustedOptions {
-        folds: 4,
+        splits: 4,
         family: Some(Family::LogNormal),
         group_size: Some(40),
         weights: [1.0; 4],
@@ -159,26 +159,116 @@ fn nothing_is_found_where_there_is_nothing() {
     assert!(cure < 3.2, "a causal survival forest has 3.2 here, this has {cure}");
 }
 
-fn repeated(options: &Options, splits: usize) -> Options {
+/// As many deals of four splits.
+fn dealt(options: &Options, deals: usize) -> Options {
     let Estimator::Adjusted(adjusted) = &options.estimator else { unreachable!("an adjusted run") };
-    Options { estimator: Estimator::Adjusted(AdjustedOptions { splits, ..adjusted.clone() }), ..options.clone() }
+    let adjusted = AdjustedOptions { splits: 4 * deals, folds: 4, ..adjusted.clone() };
+    Options { estimator: Estimator::Adjusted(adjusted), ..options.clone() }
 }
 
-/// Repeats: the first is the run with one split, estimates are means over them, the spread is theirs, and averages hold it.
 #[test]
-fn repeated_splits_are_averaged_and_their_spread_is_said() {
+fn splits_are_dealt_as_evenly_as_can_be() {
+    let of = |splits: usize, folds: usize| AdjustedOptions { splits, folds, ..AdjustedOptions::default() };
+    let deals = |splits: usize, folds: usize| of(splits, folds).deals();
+    assert_eq!(AdjustedOptions::default().deals(), [10]);
+    assert_eq!(deals(25, 10), [9, 8, 8]);
+    assert_eq!(deals(5, 10), [5]);
+    assert_eq!(deals(20, 10), [10, 10]);
+    assert_eq!(deals(11, 10), [6, 5]);
+    assert_eq!(deals(10, 5), [5, 5]);
+    for (splits, folds) in (2..=60).flat_map(|s| (2..=50).map(move |f| (s, f))) {
+        let found = deals(splits, folds);
+        assert_eq!(found.iter().sum::<usize>(), splits);
+        assert!(found.iter().all(|&d| d <= folds) && found[0] - found[found.len() - 1] <= 1);
+        let is_refused = !of(splits, folds).problems([10_000; 2]).is_empty();
+        assert_eq!(is_refused, found.contains(&1), "a deal of one split would train on nobody: {splits}, {folds}");
+    }
+    assert_eq!(AdjustedOptions::splits_and_folds(None, None), (10, 10));
+    assert_eq!(AdjustedOptions::splits_and_folds(None, Some(5)), (5, 5));
+    assert_eq!(AdjustedOptions::splits_and_folds(Some(25), None), (25, 10));
+    for splits in [0, 1, 501, usize::MAX] {
+        assert_eq!(of(splits, 10).problems([10_000; 2]).len(), 1, "{splits}");
+    }
+}
+
+/// Deals of unequal size: each unit is left out once in each, and the averages of the splits are means over those left out.
+#[test]
+fn each_unit_is_left_out_once_in_each_deal() {
+    let world = simulate(Scenario::BothOverlap, 400, false, 5);
+    let Estimator::Adjusted(adjusted) = fixed().estimator else { unreachable!("an adjusted run") };
+    let adjusted = AdjustedOptions { splits: 5, folds: 3, ..adjusted };
+    let found = analyse(&world.cohort, &Options { estimator: Estimator::Adjusted(adjusted), ..fixed() });
+    let fit = found.fit.cross_fit.as_ref().expect("adjusted");
+    assert_eq!(fit.deals.iter().map(|d| d.models.len()).collect::<Vec<_>>(), [3, 2]);
+    let mut averages = fit.averages.iter();
+    for (d, deal) in fit.deals.iter().enumerate() {
+        let mut seen = 0;
+        for fold in 0..deal.models.len() {
+            let left_out: Vec<usize> = (0..400).filter(|&i| deal.fold_of[i] as usize == fold).collect();
+            let average = averages.next().expect("one for each split");
+            let value = |i: usize| deal.values[i].cure_probability[1] - deal.values[i].cure_probability[0];
+            let n = left_out.len() as f64;
+            let mean = left_out.iter().map(|&i| value(i)).sum::<f64>() / n;
+            let variance = left_out.iter().map(|&i| (value(i) - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            assert_eq!((average.deal, average.n_units), (d, left_out.len()));
+            assert!((average.mean[0] - mean).abs() < 1e-12 && (average.sd[0] - variance.sqrt()).abs() < 1e-12);
+            seen += left_out.len();
+        }
+        assert_eq!(seen, 400);
+    }
+    assert!(averages.next().is_none());
+}
+
+/// The spread of the averages, and what chance would make of it: worked by hand, and by dealing fixed effects many times.
+#[test]
+fn the_spread_of_the_splits_is_set_against_chance() {
+    let world = simulate(Scenario::BothOverlap, 240, false, 5);
+    let mut fit = analyse(&world.cohort, &fixed()).fit.cross_fit.expect("adjusted");
+    let split = |deal: usize, mean: f64, sd: f64| SplitAverage { deal, n_units: 50, mean: [mean; 2], sd: [sd; 2] };
+    // Two deals of two: means 1 and 3, 2 and 2; σ² = (1 + 4 + 4 + 1)/4 = 2.5.
+    fit.averages = vec![split(0, 1.0, 1.0), split(0, 3.0, 2.0), split(1, 2.0, 2.0), split(1, 2.0, 1.0)];
+    let found = fit.split_spread().expect("four splits");
+    assert!((found.sd[0] - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
+    assert!((found.by_chance[1] - (4.0 * 0.5 * 2.5 / 50.0 / 3.0f64).sqrt()).abs() < 1e-12);
+    // Effects that no model moves, dealt into folds a thousand times: the mean of sd² is that of chance².
+    let effects: Vec<f64> = (0..240).map(|i| f64::from(i * i % 97)).collect();
+    let (mut seen, mut expected) = (0.0, 0.0);
+    for seed in 0..1000 {
+        let folds = [deal_folds(&world.cohort, 4, seed), deal_folds(&world.cohort, 3, seed + 5000)];
+        fit.averages.clear();
+        for (deal, (folds, n)) in folds.iter().zip([4u8, 3]).enumerate() {
+            for fold in 0..n {
+                let here: Vec<f64> = (0..240).filter(|&i| folds[i] == fold).map(|i| effects[i]).collect();
+                let mean = here.iter().sum::<f64>() / here.len() as f64;
+                let ss = here.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+                let sd = (ss / (here.len() - 1) as f64).sqrt();
+                fit.averages.push(SplitAverage { deal, n_units: here.len(), mean: [mean; 2], sd: [sd; 2] });
+            }
+        }
+        let found = fit.split_spread().expect("seven splits");
+        seen += found.sd[0].powi(2);
+        expected += found.by_chance[0].powi(2);
+    }
+    assert!((seen / expected - 1.0).abs() < 0.06, "{}", seen / expected);
+    fit.averages.truncate(1);
+    assert_eq!(fit.split_spread(), None);
+}
+
+/// Deals: the first is the run with one, estimates are means over them, the spread is theirs, and averages hold it.
+#[test]
+fn deals_are_averaged_and_their_spread_is_said() {
     let world = simulate(Scenario::BothOverlap, 500, false, 3);
     let one = analyse(&world.cohort, &fixed());
-    let three = analyse(&world.cohort, &repeated(&fixed(), 3));
+    let three = analyse(&world.cohort, &dealt(&fixed(), 3));
     let fit = three.fit.cross_fit.as_ref().expect("adjusted");
-    assert_eq!(fit.repeats.len(), 3);
+    assert_eq!(fit.deals.len(), 3);
     assert_eq!(fit.first().folds, one.fit.cross_fit.as_ref().expect("adjusted").first().folds);
-    assert!(fit.repeats[1].fold_of != fit.repeats[0].fold_of && fit.repeats[2].fold_of != fit.repeats[1].fold_of);
+    assert!(fit.deals[1].fold_of != fit.deals[0].fold_of && fit.deals[2].fold_of != fit.deals[1].fold_of);
     for (i, (single, mean)) in one.effects.iter().zip(&three.effects).enumerate() {
         let values: Vec<f64> =
-            fit.repeats.iter().map(|r| r.values[i].cure_probability[1] - r.values[i].cure_probability[0]).collect();
-        assert_eq!(values[0], single.cure(), "the first split is the run with one");
-        assert_eq!(single.arms, mean.arms, "groups that are shown are those of the first split");
+            fit.deals.iter().map(|r| r.values[i].cure_probability[1] - r.values[i].cure_probability[0]).collect();
+        assert_eq!(values[0], single.cure(), "the first deal is the run with one");
+        assert_eq!(single.arms, mean.arms, "groups that are shown are those of the first deal");
         let average = values.iter().sum::<f64>() / 3.0;
         assert!((average - mean.cure()).abs() < 1e-12);
         let sd = (values.iter().map(|v| (v - average).powi(2)).sum::<f64>() / 2.0).sqrt();
@@ -195,16 +285,16 @@ fn repeated_splits_are_averaged_and_their_spread_is_said() {
     for estimand in ["cure_effect", "time_effect"] {
         let found = find(estimand);
         let sd = found.split_sd.expect("a spread");
-        assert!(sd > 0.0 && sd < found.se.expect("an error"), "splits move a mean less than other patients would");
+        assert!(sd > 0.0 && sd < found.se.expect("an error"), "deals move a mean less than other patients would");
     }
     assert!(fit.typical_split_sd().is_some_and(|sd| sd.iter().all(|v| *v > 0.0)));
-    // The average is the mean over splits of what each split alone gives, residuals included.
+    // The average is the mean over deals of what each deal alone gives, residuals included.
     let means: Vec<f64> = (0..3)
         .map(|k| {
             let mut alone = three.clone();
             let fit = alone.fit.cross_fit.as_mut().expect("adjusted");
-            let values = fit.repeats[k].values.clone();
-            fit.repeats = vec![fit.repeats[k].clone()];
+            let values = fit.deals[k].values.clone();
+            fit.deals = vec![fit.deals[k].clone()];
             fit.residuals = values.iter().map(|v| v.residual).collect();
             for (effect, v) in alone.effects.iter_mut().zip(&values) {
                 let corrected = effect.corrected.as_mut().expect("corrected");
@@ -222,9 +312,9 @@ fn repeated_splits_are_averaged_and_their_spread_is_said() {
 }
 
 #[test]
-fn repeated_splits_are_honest_and_do_not_depend_on_threads() {
+fn deals_are_honest_and_do_not_depend_on_threads() {
     let world = simulate(Scenario::BothOverlap, 400, false, 4);
-    let options = repeated(&fixed(), 2);
+    let options = dealt(&fixed(), 2);
     let with = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a pool");
         pool.install(|| analyse(&world.cohort, &options))

@@ -8,7 +8,7 @@ use dvim::simulate::{Scenario, Simulated, simulate};
 use dvim::table::Ids;
 
 fn options(folds: usize, constraints: Constraints) -> Options {
-    let adjusted = AdjustedOptions { folds, ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: folds, ..AdjustedOptions::default() };
     Options { estimator: Estimator::Adjusted(adjusted), constraints, ..Options::default() }
 }
 
@@ -224,7 +224,7 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
 fn a_run_without_its_models_says_so() {
     let world = simulate(Scenario::CureOnly, 300, false, 1);
     let mut found = run(&world.cohort, &options(2, Constraints::default()));
-    found.fit.cross_fit.as_mut().expect("adjusted").repeats.iter_mut().for_each(|r| r.models.clear());
+    found.fit.cross_fit.as_mut().expect("adjusted").deals.iter_mut().for_each(|r| r.models.clear());
     let refused = found.fit.estimate(&world.cohort, world.cohort.covariates(0), &Unwatched).expect_err("no models");
     assert!(refused.to_string().contains("without its models"), "{refused}");
 }

@@ -10,7 +10,7 @@ use dvim::martingale::Censoring;
 use dvim::simulate::{HORIZON, Scenario, Simulated, simulate};
 
 fn adjusted(cohort: &Cohort) -> Analysis {
-    let options = AdjustedOptions { folds: 4, family: Some(Family::LogNormal), ..AdjustedOptions::default() };
+    let options = AdjustedOptions { splits: 4, family: Some(Family::LogNormal), ..AdjustedOptions::default() };
     let options = Options { estimator: Estimator::Adjusted(options), ..Options::default() };
     analysis::run(cohort, &options, &Unwatched).expect("a sound cohort")
 }

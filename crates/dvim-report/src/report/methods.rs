@@ -58,14 +58,14 @@ pub fn methods_paragraph(s: &Summary) -> String {
         (Some(found), Some(asked)) => {
             let _ = write!(
                 out,
-                "We used double variable importance matching [1] with groups corrected by cross-fitted models: in {} folds{}, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to the patients of the other folds and gave the weights of two metrics, one for each effect; each patient was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and the Kaplan–Meier estimates of the groups were corrected for the remaining differences. ",
-                found.folds.len(),
-                if found.further_splits.is_empty() {
+                "We used double variable importance matching [1] with groups corrected by cross-fitted models: in {} honest splits{}, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to all patients but those whom the split left out and gave the weights of two metrics, one for each effect; each patient left out was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and the Kaplan–Meier estimates of the groups were corrected for the remaining differences. ",
+                found.n_folds().iter().sum::<usize>(),
+                if found.further_deals.is_empty() {
                     String::new()
                 } else {
                     format!(
-                        " (repeated with {} splits, over which estimates were averaged)",
-                        1 + found.further_splits.len()
+                        " (each patient being left out by {}, over which estimates were averaged)",
+                        1 + found.further_deals.len()
                     )
                 },
                 found.latency,
@@ -174,13 +174,9 @@ pub fn command(s: &Summary) -> String {
     match &o.adjusted {
         Some(adjusted) => {
             flag("--estimator", "adjusted".into());
-            match adjusted.folds {
-                Some(folds) => {
-                    flag("--folds", folds.to_string());
-                    flag("--splits", adjusted.splits.to_string());
-                }
-                // A run from before there were repeats.
-                None => flag("--folds", adjusted.splits.to_string()),
+            if let Ok(asked) = adjusted.options() {
+                flag("--splits", asked.splits.to_string());
+                flag("--folds", asked.folds.to_string());
             }
             adjusted.latency.iter().for_each(|l| flag("--latency", l.clone()));
             adjusted.elastic_net.iter().for_each(|mixing| flag("--penalty", format!("elastic-net:{mixing}")));

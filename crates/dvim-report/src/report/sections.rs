@@ -7,7 +7,7 @@ use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
     about_averages, answer, clip, cross_fit_sentence, decimals_between, decimals_of, fixed, grouped, named_flag,
-    percent, short, signed, signed_fixed, worries,
+    percent, short, signed, signed_fixed, split_spread_sentence, worries,
 };
 use dvim::audit::individual::examples;
 use dvim::audit::passes::Side;
@@ -515,6 +515,7 @@ fn models(b: &mut Builder, source: &Source<'_>) {
     b.section("models", "The models, and whether to believe their fit");
     if let Some(fit) = &analysis.fit.cross_fit {
         b.say(&cross_fit_sentence(fit).replace('\n', " "));
+        s.adjusted.iter().filter_map(split_spread_sentence).for_each(|words: String| b.say(&words));
         b.say("The two cure models below are fitted on all patients for description; no estimate uses them.");
     }
     let row = |name: &str, f: &dyn Fn(&ModelRecord) -> String| {

@@ -223,17 +223,17 @@ pub(super) fn add_leftover(c: &mut Corrected, choices: &[Choice; 2], leftover: &
     }
 }
 
-/// Mean over repeated splits. Variances are the mean of those of the splits, which speak of the data, and what is left of the
-/// variance between splits in a mean of so many.
-pub(super) fn pooled(of_splits: &[Corrected]) -> Corrected {
-    if let [only] = of_splits {
+/// Mean over deals. Variances are the mean of those of the deals, which speak of the data, and what is left of the
+/// variance between deals in a mean of so many.
+pub(super) fn pooled(of_deals: &[Corrected]) -> Corrected {
+    if let [only] = of_deals {
         return *only;
     }
-    let n = of_splits.len() as f64;
-    let mean = |f: &dyn Fn(&Corrected) -> f64| of_splits.iter().map(f).sum::<f64>() / n;
+    let n = of_deals.len() as f64;
+    let mean = |f: &dyn Fn(&Corrected) -> f64| of_deals.iter().map(f).sum::<f64>() / n;
     let covariance = |f: &dyn Fn(&Corrected) -> f64, g: &dyn Fn(&Corrected) -> f64| {
         let (a, b) = (mean(f), mean(g));
-        of_splits.iter().map(|c| (f(c) - a) * (g(c) - b)).sum::<f64>() / (n - 1.0)
+        of_deals.iter().map(|c| (f(c) - a) * (g(c) - b)).sum::<f64>() / (n - 1.0)
     };
     let spread = |of: &dyn Fn(&Corrected) -> Spread, value: &dyn Fn(&Corrected, usize) -> f64| Spread {
         variance: [0, 1].map(|z| {
@@ -355,9 +355,9 @@ pub fn regroup(
 mod tests {
     use super::*;
 
-    /// Two splits, worked by hand.
+    /// Two deals, worked by hand.
     #[test]
-    fn means_over_splits() {
+    fn means_over_deals() {
         let spread = |v: f64| Spread { variance: [v, 2.0 * v], covariance: 0.5 * v };
         let of = |s: [f64; 2], m: [f64; 2], v: f64| Corrected {
             cure_probability: s,
@@ -367,7 +367,7 @@ mod tests {
             split_sd: None,
         };
         let (a, b) = (of([0.5, 0.6], [100.0, 150.0], 0.1), of([0.5, 0.8], [100.0, 250.0], 0.3));
-        assert_eq!(pooled(&[a]), a, "one split is what it was");
+        assert_eq!(pooled(&[a]), a, "one deal is what it was");
         let c = pooled(&[a, b]);
         let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
         close(c.cure_probability[0], 0.5);

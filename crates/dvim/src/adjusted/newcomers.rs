@@ -1,6 +1,6 @@
 //! Patients who were not in the cohort, and patients of the cohort who are asked for again.
 //!
-//! *A new patient* is estimated by all models together: `logit S_model` and `ln m_model` are means over the models of all folds and
+//! *A new patient* is estimated by all models together: `logit S_model` and `ln m_model` are means over the models of all
 //! splits. Its groups are the K nearest under the mean of the folds' metrics (of each estimand and arm), K the lower median and w the mean of what
 //! the folds chose. What the model expects of a member is what the model said that did not see the member's outcome, so
 //! that groups speak as honestly here as in the cohort. Variances of the model are means over the models: they share most of their
@@ -11,7 +11,7 @@
 use super::groups::{
     Expected, Four, GroupSearch, OfModel, Place, add_leftover, all_four, arms, correct, offset, pooled,
 };
-use super::{AdjustedOptions, CURE, Choice, CrossFit, Fold, FoldModel, Repeat, TIME};
+use super::{AdjustedOptions, CURE, Choice, CrossFit, Deal, Fold, FoldModel, TIME};
 use crate::cohort::Cohort;
 use crate::constraint::{Queries, Rules, Unserved};
 use crate::effect::{Corrected, Effect, GroupEstimate};
@@ -22,7 +22,7 @@ use rayon::prelude::*;
 use std::sync::OnceLock;
 
 impl CrossFit {
-    /// What new patients are matched by: mean metrics over all folds of all splits, the lower median K and the mean weight.
+    /// What new patients are matched by: mean metrics over the folds of all deals, the lower median K and the mean weight.
     pub fn for_newcomers(&self) -> Fold {
         let all: Vec<&Fold> = self.folds().collect();
         let n = all.len() as f64;
@@ -46,7 +46,7 @@ impl CrossFit {
 
     /// Whether the run kept the models, without which nobody can be estimated anew.
     pub fn has_models(&self) -> bool {
-        self.repeats.iter().all(|r| r.models.len() == r.folds.len())
+        self.deals.iter().all(|r| r.models.len() == r.folds.len())
     }
 }
 
@@ -55,7 +55,7 @@ pub struct Newcomers<'a> {
     place: Place<'a>,
     cross_fit: &'a CrossFit,
     shared: Fold,
-    /// Mean over splits of what the groups' offsets vary beyond their noise.
+    /// Mean over deals of what the groups' offsets vary beyond their noise.
     leftover: [[f64; 2]; 2],
     /// What is expected of each unit of both pools by models that did not see it; made when first asked for.
     expected: OnceLock<[Vec<Expected>; 2]>,
@@ -70,8 +70,8 @@ impl<'a> Newcomers<'a> {
         rules: Option<Rules>,
         options: &AdjustedOptions,
     ) -> Option<Newcomers<'a>> {
-        let n = cross_fit.repeats.len() as f64;
-        let mean = |part: usize, z: usize| cross_fit.repeats.iter().map(|r| r.leftover[part][z]).sum::<f64>() / n;
+        let n = cross_fit.deals.len() as f64;
+        let mean = |part: usize, z: usize| cross_fit.deals.iter().map(|r| r.leftover[part][z]).sum::<f64>() / n;
         cross_fit.has_models().then(|| Newcomers {
             place: Place::new(cohort, scaling, rules, options.fewest()),
             cross_fit,
@@ -82,23 +82,23 @@ impl<'a> Newcomers<'a> {
     }
 
     fn models(&self) -> impl Iterator<Item = &FoldModel> {
-        self.cross_fit.repeats.iter().flat_map(|r| &r.models)
+        self.cross_fit.deals.iter().flat_map(|r| &r.models)
     }
 
-    /// Of each unit of the pools, what the models that left it out expect in its own arm: the mean over splits.
+    /// Of each unit of the pools, what the models that left it out expect in its own arm: the mean over deals.
     fn expected(&self) -> &[Vec<Expected>; 2] {
         self.expected.get_or_init(|| {
-            let repeats = &self.cross_fit.repeats;
+            let deals = &self.cross_fit.deals;
             [0, 1].map(|z| {
                 let of = |&i: &u32| {
                     let i = i as usize;
                     let (mut cured, mut time) = (0.0, 0.0);
-                    for r in repeats {
+                    for r in deals {
                         let p = r.models[r.fold_of[i] as usize].predictor.predict(self.place.row(i))[z];
                         cured += p.cure_probability;
                         time += p.mean_event_time;
                     }
-                    let n = repeats.len() as f64;
+                    let n = deals.len() as f64;
                     Expected { cured: cured / n, mean_event_time: time / n }
                 };
                 self.place.pools[z].units.par_iter().with_min_len(256).map(of).collect()
@@ -203,10 +203,10 @@ impl<'a> Newcomers<'a> {
 
     /// What is made of groups of any size of somebody with these covariates as recorded: for cure and time, each in control and treated, what the
     /// group gave and its members as positions in the cohort. For those who have the groups already. A patient of the cohort, `own`, is
-    /// corrected by the models of the first split that left it out, whose groups they must be.
+    /// corrected by the model of the first deal that left it out, whose groups they must be.
     pub fn correct(&self, x: &[f64], own: Option<usize>, groups: [[(GroupEstimate, &[u32]); 2]; 2]) -> Corrected {
         let scaled = self.place.scaling.apply(x);
-        let first = &self.cross_fit.repeats[0];
+        let first = &self.cross_fit.deals[0];
         let fold = own.map(|i| first.fold_of[i] as usize);
         let of = |z: usize, m: usize| match fold {
             Some(f) => {
@@ -243,9 +243,9 @@ impl<'a> Newcomers<'a> {
 
     /// Units of the cohort, as the run estimated them.
     fn of_cohort(&self, units: &[u32]) -> Vec<Result<Effect, Unserved>> {
-        let mut of_splits = self.cross_fit.repeats.iter().map(|r| self.of_repeat(r, units));
-        let Some(mut first) = of_splits.next() else { return Vec::new() };
-        let others: Vec<Vec<Result<Effect, Unserved>>> = of_splits.collect();
+        let mut of_deals = self.cross_fit.deals.iter().map(|r| self.of_deal(r, units));
+        let Some(mut first) = of_deals.next() else { return Vec::new() };
+        let others: Vec<Vec<Result<Effect, Unserved>>> = of_deals.collect();
         for (q, effect) in first.iter_mut().enumerate() {
             if let Ok(e) = effect {
                 let rest = others.iter().filter_map(|o| o[q].ok()?.corrected);
@@ -256,12 +256,12 @@ impl<'a> Newcomers<'a> {
         first
     }
 
-    fn of_repeat(&self, repeat: &Repeat, units: &[u32]) -> Vec<Result<Effect, Unserved>> {
+    fn of_deal(&self, deal: &Deal, units: &[u32]) -> Vec<Result<Effect, Unserved>> {
         let cohort = self.place.cohort;
         let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; units.len()];
-        for (number, (fold, model)) in repeat.folds.iter().zip(&repeat.models).enumerate() {
+        for (number, (fold, model)) in deal.folds.iter().zip(&deal.models).enumerate() {
             let of_fold: Vec<usize> =
-                (0..units.len()).filter(|&q| repeat.fold_of[units[q] as usize] as usize == number).collect();
+                (0..units.len()).filter(|&q| deal.fold_of[units[q] as usize] as usize == number).collect();
             if of_fold.is_empty() {
                 continue;
             }
@@ -275,7 +275,7 @@ impl<'a> Newcomers<'a> {
             let predicted = model.predictor.predict_all(&scaled);
             for (q, four) in found.into_iter().enumerate() {
                 let of_model = [CURE, TIME].map(|part| spreads[part][q]);
-                let effect = four.map(|four| self.effect(fold, &repeat.leftover, &four, &predicted[q], of_model));
+                let effect = four.map(|four| self.effect(fold, &deal.leftover, &four, &predicted[q], of_model));
                 out[of_fold[q]] = Some(effect);
             }
         }

@@ -59,7 +59,7 @@ pub struct AverageEffect {
     pub n_units: usize,
     /// Units left out because their effect is undefined.
     pub n_undefined: usize,
-    /// Standard deviation of the average over repeated splits; it is in the standard error, divided by √splits. `None` with one split.
+    /// Standard deviation of the average over deals; it is in the standard error, divided by the root of their number. `None` with one deal.
     pub split_sd: Option<f64>,
 }
 
@@ -341,8 +341,8 @@ pub(super) struct Means {
     pub(super) difference_variance: f64,
     /// Expected matching bias of each arm with its variance; `None` where nothing is matched alone.
     pub(super) bias: Option<[(f64, Option<f64>); 2]>,
-    /// Covariance of the two means over repeated splits; `None` with one split.
-    pub(super) splits: Option<[[f64; 2]; 2]>,
+    /// Covariance of the two means over deals; `None` with one deal.
+    pub(super) deals: Option<[[f64; 2]; 2]>,
 }
 
 impl Means {
@@ -557,7 +557,7 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
         spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
         difference_variance: v0 + v1 - 2.0 * cross,
         bias: Some([0, 1].map(|z| (of[z].bias[p], of[z].bias_variance[p]))),
-        splits: None,
+        deals: None,
     })
 }
 
@@ -597,7 +597,7 @@ pub(super) fn describe(
             n_undefined: n_members - n,
             split_sd: means
                 .filter(|_| estimand.ends_with("_effect"))
-                .and_then(|m| m.splits)
+                .and_then(|m| m.deals)
                 .map(|b| (b[0][0] - 2.0 * b[0][1] + b[1][1]).max(0.0).sqrt()),
         });
     };

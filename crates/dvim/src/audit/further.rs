@@ -190,6 +190,6 @@ fn between(walk: &Walk<'_>, side: Side, there: &[usize]) -> Means {
         ],
         difference_variance: spread / total * n as f64 / (n as f64 - 1.0).max(1.0),
         bias: None,
-        splits: None,
+        deals: None,
     }
 }

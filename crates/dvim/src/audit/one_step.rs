@@ -19,7 +19,7 @@
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
 use super::passes::Side;
-use crate::adjusted::Repeat;
+use crate::adjusted::Deal;
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
@@ -43,8 +43,8 @@ pub struct Scores<'a> {
     cohort: &'a Cohort,
     analysis: &'a Analysis,
     residuals: &'a [Residual],
-    /// The splits.
-    repeats: &'a [Repeat],
+    /// The deals.
+    deals: &'a [Deal],
     /// P(treated | covariates).
     propensity: Vec<f64>,
 }
@@ -54,7 +54,7 @@ impl<'a> Scores<'a> {
     pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
         let fit = analysis.fit.cross_fit.as_ref()?;
         let propensity = propensity(cohort);
-        Some(Scores { cohort, analysis, residuals: &fit.residuals, repeats: &fit.repeats, propensity })
+        Some(Scores { cohort, analysis, residuals: &fit.residuals, deals: &fit.deals, propensity })
     }
 
     /// The position in the cohort of an estimated unit.
@@ -62,12 +62,12 @@ impl<'a> Scores<'a> {
         self.analysis.units[i] as usize
     }
 
-    /// The folds of all units in the first split.
+    /// The folds of all units in the first deal.
     fn folds(&self) -> &[u8] {
-        &self.repeats[0].fold_of
+        &self.deals[0].fold_of
     }
 
-    /// The fold of an estimated unit in the first split.
+    /// The fold of an estimated unit in the first deal.
     fn fold(&self, i: usize) -> usize {
         self.folds()[self.unit(i)] as usize
     }
@@ -142,10 +142,10 @@ impl<'a> Scores<'a> {
             Side::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
         });
         let mut spread = covariance.map(|row| row.map(|c| free * c / count));
-        // What is left of the variance between splits in a mean of so many.
-        let splits = self.between_splits(side, &member, &given);
-        if let Some(between) = &splits {
-            let left = count / self.repeats.len() as f64;
+        // What is left of the variance between deals in a mean of so many.
+        let deals = self.between_deals(side, &member, &given);
+        if let Some(between) = &deals {
+            let left = count / self.deals.len() as f64;
             (0..2).for_each(|a| (0..2).for_each(|b| spread[a][b] += left * between[a][b]));
         }
         Some(Means {
@@ -154,20 +154,20 @@ impl<'a> Scores<'a> {
             pool_variance: [0.0; 2],
             pool_covariance: 0.0,
             spread,
-            splits,
+            deals,
             difference_variance: differences.sum::<f64>() / (count - 1.0).max(1.0),
             bias: None,
         })
     }
 
-    /// Covariance over splits of the two arms' means; `None` where there is one split.
-    fn between_splits(&self, side: Side, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
-        let (n, splits) = (member.len(), self.repeats.len() as f64);
-        if self.repeats.len() < 2 || self.repeats.iter().any(|r| r.values.is_empty()) {
+    /// Covariance over deals of the two arms' means; `None` where there is one.
+    fn between_deals(&self, side: Side, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
+        let (n, deals) = (member.len(), self.deals.len() as f64);
+        if self.deals.len() < 2 || self.deals.iter().any(|r| r.values.is_empty()) {
             return None;
         }
         let count = member.iter().filter(|g| **g).count() as f64;
-        let of = |r: &Repeat| {
+        let of = |r: &Deal| {
             let mut sums = [0.0; 2];
             for (i, &is_member) in member.iter().enumerate().take(n) {
                 let values = &r.values[self.unit(i)];
@@ -187,10 +187,10 @@ impl<'a> Scores<'a> {
             }
             sums.map(|s| s / count)
         };
-        let all: Vec<[f64; 2]> = self.repeats.iter().map(of).collect();
-        let mean = [0, 1].map(|z| all.iter().map(|v| v[z]).sum::<f64>() / splits);
+        let all: Vec<[f64; 2]> = self.deals.iter().map(of).collect();
+        let mean = [0, 1].map(|z| all.iter().map(|v| v[z]).sum::<f64>() / deals);
         let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
-        Some([0, 1].map(|a| [0, 1].map(|b| product(a, b) / (splits - 1.0))))
+        Some([0, 1].map(|a| [0, 1].map(|b| product(a, b) / (deals - 1.0))))
     }
 
     /// The average effects.
