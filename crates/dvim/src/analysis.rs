@@ -11,6 +11,7 @@ use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::outcome::Further;
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
+use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -292,12 +293,9 @@ impl Fit {
         }
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
         let pools = self.pools(cohort);
-        let mut out = Vec::with_capacity(own.len());
-        let mut add = |_, effect: Result<Effect, Unserved>| {
-            out.push(effect.expect("without constraints each unit is served"));
-        };
-        self.estimate_blocks(&self.searches(cohort, &pools, None), &own, &rows, None, &mut add, watch)?;
-        Ok(out)
+        let found = self.estimate_blocks(&self.searches(cohort, &pools, None), &own, &rows, None, watch)?;
+        assert!(found.unserved.is_empty(), "without constraints each unit is served");
+        Ok(found.effects)
     }
 
     /// As [`Fit::estimate`], under the constraints of the options. `own` is the position in the cohort of each unit
@@ -325,10 +323,14 @@ impl Fit {
         }
         let pools = self.pools(cohort);
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
-        let mut out = Vec::with_capacity(own.len());
         let searches = self.searches(cohort, &pools, rules.as_ref());
-        self.estimate_blocks(&searches, own, &rows, None, &mut |_, effect| out.push(effect), watch)?;
-        Ok(out)
+        let found = self.estimate_blocks(&searches, own, &rows, None, watch)?;
+        let (mut effects, mut unserved) = (found.effects.into_iter(), found.unserved.into_iter().peekable());
+        let of = |q: usize| match unserved.next_if(|(at, _)| *at == q) {
+            Some((_, why)) => Err(why),
+            None => Ok(effects.next().expect("who is not unserved has an effect")),
+        };
+        Ok((0..own.len()).map(of).collect())
     }
 
     /// What the options ask of groups; `None` where they ask nothing.
@@ -374,12 +376,12 @@ impl Fit {
         own: &[Option<u32>],
         rows: &dyn Fn(Range<usize>) -> Vec<f64>,
         mut kept: Option<&mut AllGroups>,
-        add: &mut dyn FnMut(usize, Result<Effect, Unserved>),
         watch: &dyn Watch,
-    ) -> Result<(), Error> {
+    ) -> Result<Estimated, Error> {
         let metrics = [&self.metrics.cure, &self.metrics.time];
         let (n, k) = (own.len(), self.options.group_size);
         let size = if self.options.constraints.is_empty() { BLOCK } else { CONSTRAINED_BLOCK };
+        let mut out = Estimated { effects: Vec::with_capacity(n), unserved: Vec::new() };
         for start in (0..n).step_by(size) {
             if watch.cancelled() {
                 return Err(Error::Cancelled);
@@ -388,38 +390,47 @@ impl Fit {
             let block = start..n.min(start + size);
             let (own, rows) = (&own[block.clone()], rows(block));
             let keep = kept.is_some();
-            // All at once: where one of them waits for its last unit the others go on.
+            // Both metrics at once: where one of them waits for its last unit the other goes on. One arm after the other: how
+            // far the group of a unit reaches in one is a good guess for the other.
             let under = |m: usize| {
                 let placed = metrics[m].place(&rows);
-                let in_arm = |z: usize| searches[z][m].estimate(&rows, own, &placed, k, keep);
-                rayon::join(|| in_arm(0), || in_arm(1))
+                let in_arm =
+                    |z: usize, hints: Option<&[f64]>| searches[z][m].estimate(&rows, own, &placed, k, keep, hints);
+                let control = in_arm(0, None);
+                let reach = |e: &Result<GroupEstimate, usize>| e.as_ref().map_or(0.0, |e| e.diameter * e.diameter);
+                let hints: Vec<f64> = control.0.iter().map(reach).collect();
+                let treated = in_arm(1, Some(&hints));
+                (control, treated)
             };
             let (cure, time) = rayon::join(|| under(0), || under(1));
             let found = [[cure.0, time.0], [cure.1, time.1]];
-            for q in 0..own.len() {
-                let served = |z: usize| -> Result<ArmEstimate, usize> {
-                    Ok(ArmEstimate { cure: found[z][0].0[q]?, time: found[z][1].0[q]? })
-                };
-                let effect = match (served(0), served(1)) {
-                    (Ok(control), Ok(treated)) => {
-                        for (z, side) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-                            if let Some(kept) = &mut kept {
-                                kept[z][side].push(&found[z][side].1, q, k);
-                            }
-                        }
-                        Ok(Effect { arms: [control, treated], corrected: None })
+            let served: Vec<usize> = (0..own.len())
+                .filter(|&q| {
+                    // Why an arm does not serve a unit: too few candidates. What it has beyond K is of no interest.
+                    let few = |z: usize| found[z][0].0[q].as_ref().err().or(found[z][1].0[q].as_ref().err());
+                    let is_served = few(0).is_none() && few(1).is_none();
+                    if !is_served {
+                        let candidates = [0, 1].map(|z| few(z).copied().unwrap_or(k));
+                        out.unserved.push((start + q, Unserved { candidates, group_size: k }));
                     }
-                    // What an arm has beyond K is of no interest here.
-                    (control, treated) => {
-                        let candidates = [control.err().unwrap_or(k), treated.err().unwrap_or(k)];
-                        Err(Unserved { candidates, group_size: k })
+                    is_served
+                })
+                .collect();
+            let group = |z: usize, side: usize, q: usize| *found[z][side].0[q].as_ref().expect("served");
+            out.effects.par_extend(served.par_iter().with_min_len(512).map(|&q| {
+                let arm = |z: usize| ArmEstimate { cure: group(z, 0, q), time: group(z, 1, q) };
+                Effect { arms: [arm(0), arm(1)], corrected: None }
+            }));
+            if let Some(kept) = &mut kept {
+                for (of_arm, found) in kept.iter_mut().zip(&found) {
+                    for (kept, (_, groups)) in of_arm.iter_mut().zip(found) {
+                        served.iter().for_each(|&q| kept.push(groups, q, k));
                     }
-                };
-                add(start + q, effect);
+                }
             }
         }
         watch.progress("matching", n, n);
-        Ok(())
+        Ok(out)
     }
 
     /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
@@ -536,6 +547,21 @@ impl Search<'_> {
             units,
         }
     }
+}
+
+/// What was made of many units.
+struct Estimated {
+    /// The effects of those that are served, in the order of the units.
+    effects: Vec<Effect>,
+    /// The positions of the others, ascending, and why.
+    unserved: Vec<(usize, Unserved)>,
+}
+
+/// The units that are not unserved; both ascend.
+fn without(mut units: Vec<u32>, unserved: &[(u32, Unserved)]) -> Vec<u32> {
+    let mut unserved = unserved.iter().map(|(i, _)| *i).peekable();
+    units.retain(|&i| unserved.next_if_eq(&i).is_none());
+    units
 }
 
 /// The groups of all estimated units: of the control and the treated, each under the cure and the time metric.
@@ -770,21 +796,15 @@ impl Analysis {
         let rows = |of: Range<usize>| rows_of(cohort, &units[of]);
         let (pools, rules) = (fit.pools(cohort), fit.rules(cohort)?);
         let searches = fit.searches(cohort, &pools, rules.as_ref());
-        let (mut served, mut effects, mut unserved) =
-            (Vec::with_capacity(units.len()), Vec::with_capacity(units.len()), Vec::new());
-        let mut add = |q: usize, effect: Result<Effect, Unserved>| match effect {
-            Ok(effect) => {
-                served.push(units[q]);
-                effects.push(effect);
-            }
-            Err(why) => unserved.push((units[q], why)),
-        };
-        fit.estimate_blocks(&searches, &own, &rows, groups.as_deref_mut(), &mut add, watch)?;
+        let Estimated { effects, unserved } =
+            fit.estimate_blocks(&searches, &own, &rows, groups.as_deref_mut(), watch)?;
         drop(searches);
-        if served.is_empty() {
+        if effects.is_empty() {
             return Err(Error::Refused(vec![nobody_served(fit.options.group_size)]));
         }
-        Ok(Analysis { fit, units: served, effects, unserved, groups })
+        let unserved: Vec<(u32, Unserved)> = unserved.into_iter().map(|(q, why)| (units[q], why)).collect();
+        let units = without(units, &unserved);
+        Ok(Analysis { fit, units, effects, unserved, groups })
     }
 
     /// Of what the adjusted estimator made of every unit.
@@ -822,7 +842,11 @@ impl Analysis {
 
     /// How many units carry each flag.
     pub fn flag_counts(&self) -> [(Flag, usize); 8] {
-        Flag::ALL.map(|f| (f, self.effects.iter().filter(|e| e.has(f)).count()))
+        let mut counts = [0; Flag::ALL.len()];
+        for effect in &self.effects {
+            Flag::ALL.iter().zip(&mut counts).for_each(|(f, n)| *n += usize::from(effect.has(*f)));
+        }
+        std::array::from_fn(|i| (Flag::ALL[i], counts[i]))
     }
 }
 

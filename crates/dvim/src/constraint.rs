@@ -215,10 +215,11 @@ impl<'a> Searched<'a> {
         placed: &Points,
         k: usize,
         keep: bool,
+        hints: Option<&[f64]>,
     ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
         match self {
             Searched::Freely(matcher) => {
-                let (estimates, groups) = matcher.estimate_keeping(placed, own, k, keep);
+                let (estimates, groups) = matcher.estimate_keeping(placed, own, k, keep, hints);
                 (estimates.into_iter().map(Ok).collect(), groups)
             }
             Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),

@@ -542,13 +542,14 @@ impl<'a> Matcher<'a> {
     }
 
     /// The group of each query with `k` members, and, where `keep` asks for them, the groups themselves. `own` is the position of
-    /// each query that is in the cohort.
+    /// each query that is in the cohort; `hints` as for [`Index::nearest_sets`].
     pub fn estimate_keeping(
         &self,
         queries: &Points,
         own: &[Option<u32>],
         k: usize,
         keep: bool,
+        hints: Option<&[f64]>,
     ) -> (Vec<GroupEstimate>, Groups) {
         let n = queries.len();
         let mut estimates = vec![GroupEstimate::NOTHING; n];
@@ -559,6 +560,7 @@ impl<'a> Matcher<'a> {
                 queries,
                 k,
                 false,
+                hints,
                 places,
                 || Batch::new(self.pool, k),
                 |batch, places: &mut [&mut GroupEstimate], sets| {
@@ -578,6 +580,7 @@ impl<'a> Matcher<'a> {
             queries,
             k,
             true,
+            hints,
             rows,
             || Batch::new(self.pool, k),
             |batch, places: &mut [((&mut [u32], &mut f64), &mut GroupEstimate)], sets| {
@@ -620,6 +623,7 @@ impl<'a> Matcher<'a> {
             queries,
             k,
             false,
+            None,
             places,
             Scratch::default,
             |scratch, places: &mut [&mut Option<T>], sets| {

@@ -9,6 +9,7 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::outcome::Further;
+use rayon::prelude::*;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
 
@@ -46,10 +47,11 @@ impl<'a> Split<'a> {
     pub fn honest(cohort: &'a Cohort, train_fraction: f64, seed: u64) -> Split<'a> {
         let mut is_training = vec![false; cohort.n_units()];
         for arm in Arm::BOTH {
+            let units = cohort.units_of(arm).into_par_iter().with_min_len(1024);
             let mut keyed: Vec<(u64, u32)> =
-                cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
+                units.map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
             let n_train = training_size(keyed.len(), train_fraction);
-            keyed.sort_unstable();
+            keyed.par_sort_unstable();
             for (_, i) in &keyed[..n_train] {
                 is_training[*i as usize] = true;
             }
@@ -105,7 +107,10 @@ impl TrainingSet<'_> {
         let cohort = self.0.cohort;
         let units = self.0.units(Some(arm), true);
         let further = cohort.further().select(&units);
-        let mut out = TrainingArm { time: Vec::new(), event: Vec::new(), covariates: Vec::new(), further };
+        let n = units.len();
+        let covariates = Vec::with_capacity(n * cohort.n_covariates());
+        let (time, event) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut out = TrainingArm { time, event, covariates, further };
         for i in units.into_iter().map(|i| i as usize) {
             out.time.push(cohort.time(i));
             out.event.push(cohort.event(i));

@@ -99,8 +99,11 @@ fn groups_of_everybody_give_greenwood() {
 #[test]
 fn short_follow_up_is_caught() {
     let world = simulate(Scenario::CureOnly, 4000, false, 5);
-    let verdict =
-        |units: dvim::cohort::Units, horizon: f64, arm| FollowUp::of(&Cohort::from_units(units, horizon), arm).verdict;
+    let of = |units: dvim::cohort::Units, horizon: f64, arm: Option<Arm>| -> FollowUp {
+        let all = FollowUp::of_all(&Cohort::from_units(units, horizon));
+        all.into_iter().find(|f| f.arm == arm).expect("all, treated and control")
+    };
+    let verdict = |units, horizon, arm| of(units, horizon, arm).verdict;
     let control = Some(Arm::Control);
     assert_eq!(verdict(world.cohort.to_units(), 800.0, control), Verdict::Sufficient, "as it is");
     let cut = |end: f64| {
@@ -118,7 +121,7 @@ fn short_follow_up_is_caught() {
     let mut few = cut(500.0);
     (0..3).for_each(|i| (few.time[i], few.event[i]) = (900.0, false));
     assert_eq!(verdict(few, 800.0, None), Verdict::FewAtHorizon);
-    let short = FollowUp::of(&Cohort::from_units(cut(40.0), 40.0), control);
+    let short = of(cut(40.0), 40.0, control);
     let gone = short.extrapolation.expect("the curve flattens");
     assert!(gone.p < 0.05 && gone.further > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
 }

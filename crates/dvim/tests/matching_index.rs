@@ -35,6 +35,7 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         queries,
         k,
         true,
+        None,
         places,
         || (),
         |(), places: &mut [&mut Option<(Vec<u32>, Ends)>], sets| {
@@ -49,12 +50,47 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         queries,
         k,
         false,
+        None,
         places,
         || (),
         |(), places: &mut [&mut f64], sets| {
             places.iter_mut().zip(sets.iter()).for_each(|(place, (_, _, ends))| **place = ends.farthest);
         },
     );
+    // Hints that are right, too short, too long, or no number at all; those of neighbours differ, as they do in a walk.
+    for stretch in [1.0, 0.3, 5.0] {
+        let of = |q: usize| match q % 7 {
+            0 => 0.0,
+            1 => f64::INFINITY,
+            2 => f64::NAN,
+            3 => 1e-300,
+            _ => stretch * expected.of(q, k).1.last().copied().unwrap_or(0.0),
+        };
+        let hints: Vec<f64> = (0..queries.len()).map(of).collect();
+        let mut hinted = vec![None; queries.len()];
+        let places = hinted.iter_mut().collect();
+        index.nearest_sets(
+            queries,
+            k,
+            true,
+            Some(&hints),
+            places,
+            || (),
+            |(), places: &mut [&mut Option<(Vec<u32>, Ends)>], sets| {
+                for (place, (_, members, ends)) in places.iter_mut().zip(sets.iter()) {
+                    **place = Some((members.to_vec(), *ends));
+                }
+            },
+        );
+        for (plain, hinted) in found.iter().zip(hinted) {
+            let sorted = |set: &Option<(Vec<u32>, Ends)>| {
+                let (mut members, ends) = set.clone().expect("each query is answered");
+                members.sort_unstable();
+                (members, ends.farthest.to_bits(), ends.nearest)
+            };
+            assert_eq!(sorted(&hinted), sorted(plain), "hints stretched by {stretch}");
+        }
+    }
     for (query, set) in found.into_iter().enumerate() {
         let (mut members, ends) = set.expect("each query is answered");
         let (positions, squared) = expected.of(query, k);

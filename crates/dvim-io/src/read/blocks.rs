@@ -90,12 +90,21 @@ impl Blocks {
         buffer.extend_from_slice(&self.ahead[self.taken..self.taken + from_ahead]);
         self.taken += from_ahead;
         if buffer.len() < wanted && !self.at_end {
-            let missing = wanted - buffer.len();
             // What was ahead is used up, and what will be put back no longer lies in it.
             self.ahead.clear();
             self.taken = 0;
-            let n = self.source.by_ref().take(missing as u64).read_to_end(buffer)?;
-            self.at_end = n < missing;
+            let mut at = buffer.len();
+            buffer.resize(wanted, 0);
+            while at < wanted {
+                match self.source.read(&mut buffer[at..]) {
+                    Ok(0) => break,
+                    Ok(n) => at += n,
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            buffer.truncate(at);
+            self.at_end = at < wanted;
         }
         Ok(())
     }

@@ -85,18 +85,18 @@ fn canonical_integer(text: &[u8]) -> Option<i64> {
 }
 
 impl Chunk {
-    /// An empty chunk for columns of these roles, none of which is to be skipped.
-    pub fn new(roles: &[Role]) -> Chunk {
-        let columns = roles.iter().map(|role| ColumnChunk::new(*role)).collect();
+    /// An empty chunk for columns of these roles, none of which is to be skipped, with room for about so many rows.
+    pub fn new(roles: &[Role], rows: usize) -> Chunk {
+        let columns = roles.iter().map(|role| ColumnChunk::new(*role, rows)).collect();
         Chunk { columns, n_rows: 0, n_lines: 0 }
     }
 }
 
 impl ColumnChunk {
-    /// An empty one.
-    pub fn new(role: Role) -> ColumnChunk {
+    /// An empty one with room for about so many rows.
+    pub fn new(role: Role, rows: usize) -> ColumnChunk {
         match role {
-            Role::Number => ColumnChunk::Number(Numbers::default()),
+            Role::Number => ColumnChunk::Number(Numbers { values: Vec::with_capacity(rows), text: None }),
             Role::Text => ColumnChunk::Text(Texts::default()),
             Role::Id => ColumnChunk::Id(IdChunk::Integers(Vec::new())),
             Role::Skip => ColumnChunk::Ignored,

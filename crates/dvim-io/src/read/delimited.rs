@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -138,6 +138,8 @@ struct Pass {
 struct Shared<'a> {
     plan: Plan,
     roles: Vec<Role>,
+    /// The most rows that a block had so far: the next will have about as many.
+    rows: AtomicUsize,
     limit: usize,
     window: u64,
     progress: Option<&'a (dyn Fn(u64) + Sync)>,
@@ -228,6 +230,7 @@ fn run(
         plan: Plan { delimiter: header.delimiter, fields },
         turned: roles.iter().map(|_| AtomicBool::new(false)).collect(),
         roles,
+        rows: AtomicUsize::new(0),
         limit: sizes.record,
         window: 2 * threads as u64 + 2,
         progress: options.progress,
@@ -334,13 +337,14 @@ impl Shared<'_> {
     }
 
     fn parse(&self, buffer: &[u8], cut: Cut) -> Result<Chunk, Failure> {
-        let mut chunk = Chunk::new(&self.roles);
+        let mut chunk = Chunk::new(&self.roles, self.rows.load(Relaxed));
         for (column, turned) in chunk.columns.iter_mut().zip(&self.turned) {
             if turned.load(Relaxed) {
                 *column = ColumnChunk::Ignored;
             }
         }
         records::parse(buffer, cut, self.limit, &self.plan, &mut chunk).map_err(Failure::Record)?;
+        self.rows.fetch_max(chunk.n_rows as usize, Relaxed);
         Ok(chunk)
     }
 

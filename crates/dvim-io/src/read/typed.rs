@@ -27,7 +27,7 @@ pub(super) struct Taking<'a> {
 impl<'a> Taking<'a> {
     pub(super) fn new(role: Role, sizes: &'a Sizes) -> Taking<'a> {
         let numbers = (role == Role::Number).then(Vec::new);
-        let (chunk, growing) = (ColumnChunk::new(role), Growing::new(role));
+        let (chunk, growing) = (ColumnChunk::new(role, 0), Growing::new(role));
         Taking { numbers, chunk, in_chunk: 0, growing, row: 0, role, sizes }
     }
 
@@ -61,7 +61,7 @@ impl<'a> Taking<'a> {
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
-        let mut chunk = std::mem::replace(&mut self.chunk, ColumnChunk::new(self.role));
+        let mut chunk = std::mem::replace(&mut self.chunk, ColumnChunk::new(self.role, 0));
         self.growing.append(&mut chunk, self.row, self.sizes).map_err(|kind| (None, kind))?;
         self.row += u64::from(self.in_chunk);
         self.in_chunk = 0;

@@ -198,23 +198,37 @@ pub struct Populations {
     pub by: Vec<By>,
     /// Their names.
     pub names: Vec<String>,
-    /// For each estimated unit the populations that it belongs to.
-    pub of: Vec<Vec<u16>>,
+    /// For each estimated unit the populations that it belongs to, equally many for each.
+    of: Vec<u16>,
 }
 
 impl Populations {
     /// All, the treated, the control, and the subgroups asked for.
     pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
         let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
-        let mut of: Vec<Vec<u16>> =
-            units.iter().map(|&i| vec![0, if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 }]).collect();
-        for b in by {
+        let width = 2 + by.len();
+        let mut of = vec![0; units.len() * width];
+        for (of, &i) in of.chunks_exact_mut(width).zip(units) {
+            of[1] = if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 };
+        }
+        for (b, place_of_by) in by.iter().zip(2..) {
             let (found, place) = b.subgroups(cohort, units)?;
             let first = names.len();
             names.extend(found);
-            of.iter_mut().zip(place).for_each(|(o, p)| o.push((first + p) as u16));
+            of.chunks_exact_mut(width).zip(place).for_each(|(o, p)| o[place_of_by] = (first + p) as u16);
         }
         Ok(Populations { by: by.to_vec(), names, of })
+    }
+
+    /// The populations that an estimated unit belongs to, by its position among them.
+    pub fn of(&self, unit: usize) -> &[u16] {
+        let width = 2 + self.by.len();
+        &self.of[unit * width..(unit + 1) * width]
+    }
+
+    /// The same, unit after unit.
+    pub fn each(&self) -> impl Iterator<Item = &[u16]> {
+        self.of.chunks_exact(2 + self.by.len())
     }
 }
 
@@ -303,7 +317,7 @@ impl Gather for Sums<'_> {
         self.scaling.apply_into(self.cohort.covariates(i), &mut self.scaled);
         let unit = Predicted::of(self.model, &self.scaled, self.side);
         let width = 2 * self.populations.names.len();
-        let of = &self.populations.of[group.unit];
+        let of = self.populations.of(group.unit);
         for (&r, v) in group.ranks.iter().zip(group.influence) {
             let weight = share * self.weights[r as usize];
             let sums = &mut self.sums[r as usize * width..(r as usize + 1) * width];
@@ -376,17 +390,21 @@ pub fn plain_averages(cohort: &Cohort, analysis: &Analysis, populations: &Popula
         ("mean_event_time_treated", |e| e.time().and(e.mean_event_time(Arm::Treated))),
         ("mean_event_time_control", |e| e.time().and(e.mean_event_time(Arm::Control))),
     ];
+    // Effects are large: they are gone through once.
+    let values: Vec<[Option<f64>; 6]> =
+        analysis.effects.par_iter().with_min_len(1024).map(|e| estimands.map(|(_, value)| value(e))).collect();
     let mut out = Vec::new();
-    for of_side in estimands.chunks(3) {
+    for side in 0..2 {
         for (p, name) in populations.names.iter().enumerate() {
             let members = || {
-                let all = analysis.effects.iter().zip(&analysis.units).zip(&populations.of);
-                all.filter(|(_, of)| of.contains(&(p as u16))).map(|(e, _)| e)
+                let all = values.iter().zip(&analysis.units).zip(populations.each());
+                all.filter(|(_, of)| of.contains(&(p as u16))).map(|(v, _)| v)
             };
-            for (estimand, value) in of_side {
+            for e in 3 * side..3 * side + 3 {
+                let estimand = estimands[e].0;
                 let found = match cohort.further().weight {
-                    None => average(members().map(|(e, _)| value(e))),
-                    Some(_) => weighted_average(members().map(|(e, &i)| (value(e), cohort.weight(i as usize)))),
+                    None => average(members().map(|(v, _)| v[e])),
+                    Some(_) => weighted_average(members().map(|(v, &i)| (v[e], cohort.weight(i as usize)))),
                 };
                 out.push(AverageEffect {
                     estimand,
@@ -424,7 +442,7 @@ pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: [[&Sum
     // A time effect exists where both arms have an event; its averages, of either arm, are over those units.
     let counts = |side: Side| {
         let mut n = vec![0usize; populations.names.len()];
-        for (e, of) in analysis.effects.iter().zip(&populations.of) {
+        for (e, of) in analysis.effects.iter().zip(populations.each()) {
             if side == Side::Cure || e.time().is_some() {
                 of.iter().for_each(|&p| n[p as usize] += 1);
             }
@@ -438,7 +456,7 @@ pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: [[&Sum
     for side in Side::BOTH {
         for (p, name) in populations.names.iter().enumerate() {
             let members: Vec<usize> =
-                (0..analysis.units.len()).filter(|&q| populations.of[q].contains(&(p as u16))).collect();
+                (0..analysis.units.len()).filter(|&q| populations.of(q).contains(&(p as u16))).collect();
             let means = means_of(analysis, side, &members, [0, 1].map(|z| &gathered[z][side as usize]), p);
             describe(&mut out, side, name, members.len(), means.as_ref(), horizon, fit.options.confidence);
         }

@@ -118,9 +118,21 @@ pub struct Extrapolation {
 }
 
 impl FollowUp {
-    /// The follow-up of the units of an arm, or of all.
-    pub fn of(cohort: &Cohort, arm: Option<Arm>) -> FollowUp {
-        let units: Vec<usize> = (0..cohort.n_units()).filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
+    /// The follow-up of all, of the treated, of the control.
+    pub fn of_all(cohort: &Cohort) -> [FollowUp; 3] {
+        // Sorted once; curves of sorted times are quick.
+        let mut order: Vec<(f64, u32)> = (0..cohort.n_units()).map(|i| (cohort.time(i), i as u32)).collect();
+        order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let of = |z: Option<Arm>| FollowUp::of(cohort, z, &order);
+        let (all, (treated, control)) =
+            rayon::join(|| of(None), || rayon::join(|| of(Some(Arm::Treated)), || of(Some(Arm::Control))));
+        [all, treated, control]
+    }
+
+    /// Of the units of an arm, or of all, out of all by their times.
+    fn of(cohort: &Cohort, arm: Option<Arm>, order: &[(f64, u32)]) -> FollowUp {
+        let all = order.iter().map(|(_, i)| *i as usize);
+        let units: Vec<usize> = all.filter(|&i| arm.is_none_or(|z| cohort.arm(i) == z)).collect();
         let recorded: Vec<(f64, bool)> = units.iter().map(|&i| cohort.recorded(i)).collect();
         // Follow-up is of patients, so weights and clusters play no part.
         let own = |i: &usize| Outcome { weight: 1.0, cluster: ALONE, ..cohort.outcome(*i) };

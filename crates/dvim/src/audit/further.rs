@@ -41,7 +41,7 @@ impl<'a> Sums<'a> {
         };
         let n = populations.names.len();
         let mut totals = vec![0.0; n];
-        for (q, of) in populations.of.iter().enumerate().filter(|(q, _)| is_defined(walk, *q, side)) {
+        for (q, of) in populations.each().enumerate().filter(|(q, _)| is_defined(walk, *q, side)) {
             of.iter().for_each(|&p| totals[p as usize] += cohort.weight(walk.analysis.units[q] as usize));
         }
         Sums {
@@ -81,7 +81,7 @@ impl Gather for Sums<'_> {
         let x = scaled(self.walk, unit);
         let own = Predicted::of(self.model, &x, self.side);
         let total: f64 = group.ranks.iter().map(|&r| self.pool[r as usize].2).sum();
-        for &p in &self.populations.of[group.unit] {
+        for &p in self.populations.of(group.unit) {
             let p = p as usize;
             let w = self.walk.cohort.weight(unit as usize) / self.totals[p];
             for (&r, v) in group.ranks.iter().zip(group.influence) {
@@ -112,7 +112,7 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
     for side in Side::BOTH {
         for (p, name) in populations.names.iter().enumerate() {
             let members: Vec<usize> =
-                (0..analysis.units.len()).filter(|&q| populations.of[q].contains(&(p as u16))).collect();
+                (0..analysis.units.len()).filter(|&q| populations.of(q).contains(&(p as u16))).collect();
             let there: Vec<usize> = members.iter().copied().filter(|&q| is_defined(walk, q, side)).collect();
             let of = [0, 1].map(|z: usize| &gathered[z][side as usize]);
             let means = (!there.is_empty()).then(|| {

@@ -74,14 +74,6 @@ pub const NO_HETEROGENEITY: &str =
 /// Why balance is not said under case weights.
 pub const NO_BALANCE: &str = "balance is left out under case weights, because its sums do not take them yet";
 
-/// The follow-up of all, the treated, the control.
-fn follow_up(cohort: &Cohort) -> [FollowUp; 3] {
-    let of = |z: Option<Arm>| FollowUp::of(cohort, z);
-    let (all, (treated, control)) =
-        rayon::join(|| of(None), || rayon::join(|| of(Some(Arm::Treated)), || of(Some(Arm::Control))));
-    [all, treated, control]
-}
-
 /// Share of the estimated units that were treated, by weight.
 fn treated_share(cohort: &Cohort, analysis: &Analysis) -> f64 {
     let weigh = |i: &u32| cohort.weight(*i as usize);
@@ -139,7 +131,7 @@ impl Audit {
             by: populations.by.clone(),
             left_out: vec![why],
             averages: Vec::new(),
-            follow_up: follow_up(cohort),
+            follow_up: FollowUp::of_all(cohort),
             balance: None,
             horizons: Vec::new(),
             confounding: None,
@@ -163,7 +155,7 @@ impl Audit {
             asked: true,
             by: populations.by.clone(),
             left_out,
-            follow_up: follow_up(walk.cohort),
+            follow_up: FollowUp::of_all(walk.cohort),
             balance: (!weighted).then(|| Balance::of(walk)),
             horizons: Vec::new(),
             confounding: sensitivity::confounding(&averages, treated_share(walk.cohort, walk.analysis)),
@@ -195,7 +187,7 @@ impl Audit {
             asked: true,
             by: populations.by.clone(),
             left_out: if walk.is_constrained() { vec![NO_SIZES] } else { Vec::new() },
-            follow_up: follow_up(cohort),
+            follow_up: FollowUp::of_all(cohort),
             balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),

@@ -104,7 +104,7 @@ impl<'a> Scores<'a> {
     /// Means of both arms over population `p`; `None` where it is empty.
     fn means(&self, side: Side, populations: &Populations, p: usize) -> Option<Means> {
         let n = self.analysis.effects.len();
-        let member: Vec<bool> = (0..n).map(|i| populations.of[i].contains(&(p as u16))).collect();
+        let member: Vec<bool> = (0..n).map(|i| populations.of(i).contains(&(p as u16))).collect();
         let size = member.iter().filter(|g| **g).count();
         if size == 0 {
             return None;
@@ -199,7 +199,7 @@ impl<'a> Scores<'a> {
         let mut out = Vec::new();
         for side in Side::BOTH {
             for (p, name) in populations.names.iter().enumerate() {
-                let n_members = populations.of.iter().filter(|of| of.contains(&(p as u16))).count();
+                let n_members = populations.each().filter(|of| of.contains(&(p as u16))).count();
                 let means = self.means(side, populations, p);
                 describe(&mut out, side, name, n_members, means.as_ref(), horizon, confidence);
             }

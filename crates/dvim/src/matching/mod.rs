@@ -245,12 +245,15 @@ impl Index {
     /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
     /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
     /// The nearest two are found only where `nearest` asks for them. Several queries are answered at once, each with its
-    /// place: `visit(state, places, sets)`.
+    /// place: `visit(state, places, sets)`. `hints` are squared distances near which the `k`-th of each query may lie, such as those in
+    /// another arm: good ones save time, and no hint changes an answer.
+    #[allow(clippy::too_many_arguments)]
     pub fn nearest_sets<S, P: Send>(
         &self,
         queries: &Points,
         k: usize,
         nearest: bool,
+        hints: Option<&[f64]>,
         places: Vec<P>,
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut [P], &Sets) + Sync + Send,
@@ -262,7 +265,7 @@ impl Index {
             sets.ends.clear();
             match (&self.way, scratch) {
                 (Way::Tree(tree), Scratch::Tree(walk)) if k > 0 => {
-                    tree.search(queries, members, walk, Wanted::Set { nearest }, |query, found| {
+                    tree.search(queries, members, walk, Wanted::Set { nearest }, hints, |query, found| {
                         sets.push(query, &found.positions, *found.ends.as_ref().expect("a set has ends"));
                     });
                 }
@@ -330,7 +333,7 @@ impl Index {
                 }
             }
             (Way::Tree(tree), Scratch::Tree(walk)) => {
-                tree.search(queries, members, walk, Wanted::Ranked, |query, found| {
+                tree.search(queries, members, walk, Wanted::Ranked, None, |query, found| {
                     answer(query, &found.positions, &found.distances);
                 });
             }

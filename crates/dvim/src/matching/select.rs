@@ -243,6 +243,23 @@ impl Candidates {
         );
     }
 
+    /// Takes the K-th to be no farther than this squared distance, for the time being.
+    pub(super) fn trust(&mut self, margin: &Margin, squared: f64) {
+        self.limit = margin.limit_of_exact(squared, self.error);
+    }
+
+    /// Forgets what was found within a limit that was too short.
+    pub(super) fn again(&mut self) {
+        self.reset(self.error);
+    }
+
+    /// Puts the query into bytes.
+    pub(super) fn level(&mut self, on: &Looks<'_>, image: &[f32]) {
+        on.coarse.level(image, &mut self.level);
+        self.waiting = 0;
+        self.least = on.coarse.least(&self.level, self.limit, on.margin);
+    }
+
     /// Begins with the leaf where the query lives: measures about K of its points, those that are nearest in bytes.
     pub(super) fn begin(
         &mut self,
@@ -253,9 +270,6 @@ impl Candidates {
         (values, guess): (&mut [f32], &mut f32),
         ranking: &mut Ranking,
     ) {
-        on.coarse.level(image, &mut self.level);
-        self.waiting = 0;
-        self.least = on.coarse.least(&self.level, self.limit, on.margin);
         let n = leaf.count * LANES;
         if self.k >= n {
             self.look(on, leaf, image, query, ranking);
@@ -375,17 +389,27 @@ impl Candidates {
         self.len = self.k;
     }
 
-    /// Lowers the limit for the last time, and asks for what an answer will read first.
-    pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>) {
+    /// Lowers the limit for the last time, and asks for what an answer will read first. Of a query with a hint: whether its
+    /// limit held all that can be in the answer, which are those within `limit(t)`, t being the K-th smallest.
+    pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>, is_hinted: bool) -> bool {
         let mut most = f32::NAN;
         if self.len > self.k {
             most = with.threshold(&self.near[..self.len], self.k, 0, self.guess());
             let limit = margin.limit(most, self.error);
+            if is_hinted && limit > self.limit {
+                return false;
+            }
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
+        } else if is_hinted {
+            let (_, farthest) = with.range(&self.near[..self.len]);
+            if self.len < self.k || margin.limit(farthest, self.error) > self.limit {
+                return false;
+            }
         }
         if let Some(at) = self.near[..self.len].iter().position(|d| *d == most) {
             with.fetch(&rows.coords[self.slot[at] as usize * rows.dim..][..rows.dim]);
         }
+        true
     }
 
     /// The answer after [`Candidates::close`]: K ranked exactly.

@@ -8,6 +8,7 @@ use super::margin::Margin;
 use super::select::{Candidates, Ends, Leaf, Looks, Ranking, Rows};
 use super::simd::{Instructions, LANES, Lanes, Words};
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Queries that walk together.
 pub(super) const GROUP: usize = 16;
@@ -41,6 +42,8 @@ pub(super) struct Tree {
     /// The points as given, by slot, and the position of each slot in the reference set.
     coords: Vec<f64>,
     position: Vec<u32>,
+    /// By how much a hint is stretched, as the bits of an `f32`. Learned on the way; nothing but time depends on it.
+    stretch: AtomicU32,
 }
 
 /// What is asked of a search.
@@ -92,6 +95,7 @@ impl Tree {
             images,
             coords,
             position,
+            stretch: AtomicU32::new(f32::to_bits(1.15)),
         }
     }
 
@@ -130,18 +134,21 @@ impl Tree {
     }
 
     /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on: ranked, or as a
-    /// set with its ends.
+    /// set with its ends. A hint is a squared distance near which the `k`-th of a query may lie: the walk begins with it as its limit, and
+    /// is made again without it where it was too short.
     pub(super) fn search(
         &self,
         queries: &Points,
         members: &[(u32, u32)],
         walk: &mut Walk,
         wanted: Wanted,
+        hints: Option<&[f64]>,
         mut answer: impl FnMut(usize, &Ranking),
     ) {
         let rows = self.rows();
         let looks = self.looks();
-        let mut active = 0_u32;
+        let stretch = f32::from_bits(self.stretch.load(Relaxed));
+        let (mut active, mut hinted) = (0_u32, 0_u32);
         for (i, &(home, query)) in members.iter().enumerate() {
             if let Some(&(_, next)) = members.get(i + 1) {
                 self.with.fetch(queries.point(next as usize));
@@ -152,27 +159,33 @@ impl Tree {
             };
             active |= 1 << i;
             walk.found[i].reset(self.margin.error(residual));
-            let point = queries.point(query as usize);
-            match &looks {
-                None => {
-                    self.leaf(home as usize, i, !0, point, walk);
-                    walk.found[i].tighten(self.with, &self.margin);
+            if let Some(hint) = hints.map(|h| h[query as usize] * f64::from(stretch)).filter(|h| *h > 0.0) {
+                hinted |= 1 << i;
+                walk.found[i].trust(&self.margin, hint);
+                if let Some(on) = &looks {
+                    walk.found[i].level(on, &walk.images[i * self.dim..(i + 1) * self.dim]);
                 }
-                Some(on) => {
-                    let Walk { images, found, values, guess, ranking, .. } = walk;
-                    let image = &images[i * self.dim..(i + 1) * self.dim];
-                    found[i].begin(on, &self.leaf_in_bytes(home as usize), image, point, (values, guess), ranking);
-                }
+            } else {
+                self.begin(i, home, queries.point(query as usize), &looks, walk);
             }
         }
+        walk.begun = active & !hinted;
         self.descend(0, active, 0, &looks, queries, members, walk);
-        for i in bits(active) {
-            if let Some(on) = &looks {
-                let point = queries.point(members[i].1 as usize);
-                let image = &walk.images[i * self.dim..(i + 1) * self.dim];
-                walk.found[i].measure(on, image, point, 0, &mut walk.ranking);
+        let again = self.close(active, hinted, &looks, &rows, queries, members, walk);
+        if hinted != 0 {
+            // One in forty too short: more second walks cost more than they save, fewer make all others walk farther.
+            let change = (again.count_ones() * 39) as f32 - (hinted & !again).count_ones() as f32;
+            self.stretch.store((stretch * (1.0 + 0.001 * change)).clamp(0.25, 8.0).to_bits(), Relaxed);
+        }
+        if again != 0 {
+            for i in bits(again) {
+                walk.found[i].again();
+                let (home, query) = members[i];
+                self.begin(i, home, queries.point(query as usize), &looks, walk);
             }
-            walk.found[i].close(self.with, &self.margin, &rows);
+            walk.begun = again;
+            self.descend(0, again, 0, &looks, queries, members, walk);
+            self.close(again, 0, &looks, &rows, queries, members, walk);
         }
         for (i, &(_, query)) in members.iter().enumerate() {
             let point = queries.point(query as usize);
@@ -190,6 +203,49 @@ impl Tree {
             }
             answer(query as usize, ranking);
         }
+    }
+
+    /// The first limit of a query: from the leaf where it lives.
+    fn begin(&self, i: usize, home: u32, point: &[f64], looks: &Option<Looks<'_>>, walk: &mut Walk) {
+        match looks {
+            None => {
+                self.leaf(home as usize, i, !0, point, walk);
+                walk.found[i].tighten(self.with, &self.margin);
+            }
+            Some(on) => {
+                let Walk { images, found, values, guess, ranking, .. } = walk;
+                let image = &images[i * self.dim..(i + 1) * self.dim];
+                found[i].level(on, image);
+                found[i].begin(on, &self.leaf_in_bytes(home as usize), image, point, (values, guess), ranking);
+            }
+        }
+    }
+
+    /// Ends the walks of these queries. Gives those of the hinted whose limit was too short.
+    #[allow(clippy::too_many_arguments)]
+    fn close(
+        &self,
+        which: u32,
+        hinted: u32,
+        looks: &Option<Looks<'_>>,
+        rows: &Rows<'_>,
+        queries: &Points,
+        members: &[(u32, u32)],
+        walk: &mut Walk,
+    ) -> u32 {
+        let mut again = 0;
+        for i in bits(which) {
+            if let Some(on) = looks {
+                let point = queries.point(members[i].1 as usize);
+                let image = &walk.images[i * self.dim..(i + 1) * self.dim];
+                walk.found[i].measure(on, image, point, 0, &mut walk.ranking);
+            }
+            let is_hinted = hinted & (1 << i) != 0;
+            if !walk.found[i].close(self.with, &self.margin, rows, is_hinted) {
+                again |= 1 << i;
+            }
+        }
+        again
     }
 
     /// A query out of the range of `f32`: all points, exactly.
@@ -214,7 +270,7 @@ impl Tree {
         let node = self.nodes[at];
         if node.is_leaf {
             for i in bits(active) {
-                if members[i].0 as usize == at {
+                if members[i].0 as usize == at && walk.begun & (1 << i) != 0 {
                     continue; // was visited first
                 }
                 if let Some(on) = looks {
@@ -295,6 +351,8 @@ pub(super) struct Walk {
     k: usize,
     images: Vec<f32>,
     found: Vec<Candidates>,
+    /// The queries that have visited the leaf where they live.
+    begun: u32,
     gaps: Vec<[f32; LANES]>,
     /// Distances in bytes of the points of a leaf.
     values: Vec<f32>,
@@ -309,6 +367,7 @@ impl Walk {
             k,
             images: vec![0.0; GROUP * tree.dim],
             found: (0..GROUP).map(|_| Candidates::new(tree.with, k)).collect(),
+            begun: 0,
             gaps: Vec::new(),
             values: vec![0.0; LEAF],
             guess: 0.0,
