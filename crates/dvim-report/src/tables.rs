@@ -4,7 +4,7 @@ use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::Effect;
-use dvim::interval::Interval;
+use dvim::interval::{Interval, two_sided};
 use dvim::schema::Kind;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -249,7 +249,7 @@ impl<'a> EffectRow<'a> {
                 out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
                 out[12 + i] = Cell::Number(e.arm(z).time.diameter);
             }
-            let of = e.intervals(layout.horizon, layout.confidence);
+            let of = e.intervals_at(layout.horizon, layout.quantile);
             let ([s0, s1], [m0, m1]) = (of.cure_probability, of.mean_event_time);
             let intervals: [Option<Interval>; 6] = [Some(of.cure), of.time, Some(s1), Some(s0), m1, m0];
             for (i, interval) in intervals.into_iter().enumerate() {
@@ -278,8 +278,8 @@ impl<'a> EffectRow<'a> {
 pub struct Layout {
     /// H: intervals of mean event times lie below it.
     pub horizon: f64,
-    /// Confidence level of the intervals.
-    pub confidence: f64,
+    /// Normal quantile of the intervals.
+    pub quantile: f64,
     /// Whether what the groups alone gave stands beside the corrected effects.
     pub matched: bool,
     /// Whether the spread over the splits that left a patient out stands there too.
@@ -298,7 +298,7 @@ impl Layout {
     pub fn of(cohort: &Cohort, fit: &Fit) -> Layout {
         Layout {
             horizon: cohort.horizon(),
-            confidence: fit.options.confidence,
+            quantile: two_sided(fit.options.confidence),
             matched: fit.cross_fit.is_some(),
             splits: fit.cross_fit.as_ref().is_some_and(|c| c.deals.len() > 1),
         }

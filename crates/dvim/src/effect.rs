@@ -70,14 +70,22 @@ impl Spread {
 impl Corrected {
     /// The interval of an arm's P(T ≥ H).
     pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Interval {
+        self.cure_probability_at(arm, interval::two_sided(confidence))
+    }
+
+    fn cure_probability_at(&self, arm: Arm, z: f64) -> Interval {
         let s = self.cure_probability[arm.index()];
-        interval::bounded(s, s * (1.0 - s) * self.cure_spread.variance[arm.index()].sqrt(), 1.0, confidence)
+        interval::bounded_at(s, s * (1.0 - s) * self.cure_spread.variance[arm.index()].sqrt(), 1.0, z)
     }
 
     /// The interval of an arm's E[T | T < H].
     pub fn mean_event_time_interval(&self, arm: Arm, horizon: f64, confidence: f64) -> Interval {
+        self.mean_event_time_at(arm, horizon, interval::two_sided(confidence))
+    }
+
+    fn mean_event_time_at(&self, arm: Arm, horizon: f64, z: f64) -> Interval {
         let m = self.mean_event_time[arm.index()];
-        interval::bounded(m, m * self.time_spread.variance[arm.index()].sqrt(), horizon, confidence)
+        interval::bounded_at(m, m * self.time_spread.variance[arm.index()].sqrt(), horizon, z)
     }
 
     /// The interval of the cure effect.
@@ -263,27 +271,33 @@ impl Effect {
         Some(interval::difference(t, &of_t, c, &of_c, 0.0))
     }
 
-    /// All of them at once: each group's interval is computed once, and so is the quantile.
+    /// All of them at once: each group's interval is computed once.
     pub fn intervals(&self, horizon: f64, confidence: f64) -> Intervals {
-        if let Some(c) = &self.corrected {
-            return Intervals {
-                cure: c.cure_interval(confidence),
-                time: Some(c.time_interval(horizon, confidence)),
-                cure_probability: Arm::BOTH.map(|z| c.cure_probability_interval(z, confidence)),
-                mean_event_time: Arm::BOTH.map(|z| Some(c.mean_event_time_interval(z, horizon, confidence))),
-            };
-        }
-        let quantile = interval::two_sided(confidence);
-        let shares = self.arms.each_ref().map(|a| interval::share_at(&a.cure.curve, quantile));
-        let means = self.arms.each_ref().map(|a| interval::mean_event_time_at(&a.time.curve, horizon, quantile));
+        self.intervals_at(horizon, interval::two_sided(confidence))
+    }
+
+    /// The same with the normal quantile of the intervals, for those who go through many units.
+    pub fn intervals_at(&self, horizon: f64, quantile: f64) -> Intervals {
+        let (shares, means, correlations) = match &self.corrected {
+            Some(c) => (
+                Arm::BOTH.map(|z| c.cure_probability_at(z, quantile)),
+                Arm::BOTH.map(|z| Some(c.mean_event_time_at(z, horizon, quantile))),
+                [c.cure_spread.correlation(), c.time_spread.correlation()],
+            ),
+            None => (
+                self.arms.each_ref().map(|a| interval::share_at(&a.cure.curve, quantile)),
+                self.arms.each_ref().map(|a| interval::mean_event_time_at(&a.time.curve, horizon, quantile)),
+                [0.0; 2],
+            ),
+        };
         let [s0, s1] = Arm::BOTH.map(|z| self.cure_probability(z));
         let [m0, m1] = Arm::BOTH.map(|z| self.mean_event_time(z));
         let time = match (m0, &means[0], m1, &means[1]) {
-            (Some(c), Some(of_c), Some(t), Some(of_t)) => Some(interval::difference(t, of_t, c, of_c, 0.0)),
+            (Some(c), Some(of_c), Some(t), Some(of_t)) => Some(interval::difference(t, of_t, c, of_c, correlations[1])),
             _ => None,
         };
         Intervals {
-            cure: interval::difference(s1, &shares[1], s0, &shares[0], 0.0),
+            cure: interval::difference(s1, &shares[1], s0, &shares[0], correlations[0]),
             time,
             cure_probability: shares,
             mean_event_time: means,

@@ -118,7 +118,7 @@ pub fn bounded(value: f64, se: f64, top: f64, confidence: f64) -> Interval {
     bounded_at(value, se, top, two_sided(confidence))
 }
 
-fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
+pub(crate) fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
     let reach = z * se * top / (value * (top - value));
     let at = |shift: f64| {
         // top · expit(logit(value/top) + shift), without forming the logit.

@@ -196,6 +196,15 @@ impl Ids {
         Ids::Texts { bytes, ends }
     }
 
+    /// Whether two ids are the same text.
+    pub fn are_equal(&self, i: usize, j: usize) -> bool {
+        match self {
+            Ids::Rows(_) => i == j,
+            Ids::Integers(v) => v[i] == v[j],
+            Ids::Texts { .. } => self.text(i) == self.text(j),
+        }
+    }
+
     /// Id `i`, as text.
     pub fn text(&self, i: usize) -> std::borrow::Cow<'_, str> {
         match self {

@@ -148,18 +148,17 @@ impl FollowUp {
         let is_plain = capped.iter().all(Outcome::is_plain);
         // Whoever is at risk of this cause is free of every other: its hazard is a density over the survival of any event.
         let of_any = |u: &Outcome| Outcome { event: u.event || u.competing, competing: false, ..*u };
-        let curve = SurvivalCurve::of_outcomes(capped.clone());
-        let any = match capped.iter().any(|u| u.competing) {
-            true => SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect()),
-            false => curve.clone(),
-        };
-        let summary = curve.summary(horizon);
+        let any =
+            capped.iter().any(|u| u.competing).then(|| SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect()));
+        let n_units = capped.len();
         let last_event = capped.iter().filter(|u| u.event).map(|u| u.time).reduce(f64::max);
         let last_time = recorded.iter().map(|u| u.0).fold(0.0, f64::max);
         let start = horizon * (1.0 - WINDOW);
         let n_window_events = capped.iter().filter(|u| u.event && u.time > start).count();
+        let curve = SurvivalCurve::of_outcomes(capped);
+        let summary = curve.summary(horizon);
         let floor = LATE_SHARE * (1.0 - summary.survival) / (LAST_POSSIBLE * horizon - horizon);
-        let n_window_expected = floor * exposure(&any, start, horizon);
+        let n_window_expected = floor * exposure(any.as_ref().unwrap_or(&curve), start, horizon);
         let p_practical = if summary.n_events == 0 { 1.0 } else { poisson_at_most(n_window_events, n_window_expected) };
         let verdict = if summary.carried_forward() {
             Verdict::NotReached
@@ -172,7 +171,7 @@ impl FollowUp {
         };
         FollowUp {
             arm,
-            n_units: capped.len(),
+            n_units,
             n_events: summary.n_events,
             n_at_risk: summary.n_at_risk,
             survival: summary.survival,

@@ -5,7 +5,7 @@
 
 use crate::analysis::Analysis;
 use crate::effect::Effect;
-use crate::interval::Interval;
+use crate::interval::{Interval, two_sided};
 use rayon::prelude::*;
 
 /// The shares at which [`Spread::quantiles`] are taken.
@@ -51,13 +51,13 @@ pub struct Individual {
 impl Individual {
     /// Of the estimated units of a run.
     pub fn of(analysis: &Analysis, horizon: f64) -> Individual {
-        let confidence = analysis.fit.options.confidence;
+        let quantile = two_sided(analysis.fit.options.confidence);
         let found: Vec<[(Option<f64>, Option<Interval>); 2]> = analysis
             .effects
             .par_iter()
             .with_min_len(1024)
             .map(|e| {
-                let of = e.intervals(horizon, confidence);
+                let of = e.intervals_at(horizon, quantile);
                 [(Some(e.cure()), Some(of.cure)), (e.time(), of.time)]
             })
             .collect();

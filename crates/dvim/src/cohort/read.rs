@@ -121,7 +121,7 @@ pub(super) fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
     let mut repeated = RowList::default();
     let mut example = None;
     for w in order.windows(2) {
-        if ids.text(w[0] as usize) == ids.text(w[1] as usize) {
+        if ids.are_equal(w[0] as usize, w[1] as usize) {
             repeated.count += 1;
             repeated.first.push(w[0].max(w[1]) as usize + 1);
             example.get_or_insert_with(|| ids.text(w[0] as usize).into_owned());
