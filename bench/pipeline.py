@@ -1,10 +1,10 @@
 """The peer of a whole `dvim fit`: the same analysis, written with care in NumPy, SciPy, FAISS and Numba.
 
-    python bench/pipeline.py cohort.csv effects.csv --horizon 800 [--threads 2] [--same-split run/effects.csv]
+    python bench/pipeline.py cohort.csv effects.csv --horizon 800 [--threads 2] [--effects-only] [--same-split run/effects.csv]
 
 Split, one mixture cure model for each arm, weights, the exact K nearest of each arm under each metric, a Kaplan–Meier
-curve for each group, a table. Like `dvim fit` without its standard errors, certificates, flags, and record of the run: it
-does less. With --same-split, the units that are rows of that table are estimated and the others train, so that answers can be compared;
+curve for each group, and the table of `dvim fit`, with its standard errors and intervals; without them under --effects-only.
+Like `dvim fit` without its certificates, flags, and record of the run: it does less. With --same-split, the units that are rows of that table are estimated and the others train, so that answers can be compared;
 without, each arm is split at random. Stages and their seconds go to standard error.
 """
 
@@ -26,7 +26,7 @@ import numba
 import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, log_ndtr, ndtr, ndtri
 
 TRAIN_FRACTION = 0.35
 SQRT_2PI = np.sqrt(2 * np.pi)
@@ -102,16 +102,18 @@ def cure_fit(time, event, x, horizon):
 
 @numba.njit(parallel=True, cache=True, nogil=True)
 def group_curves(members, rank, sorted_time, sorted_event, horizon):
-    """Of each group Ŝ(H), the mean event time before H (NaN without event) and the number at risk at H."""
+    """Of each group Ŝ(H), the mean event time before H (NaN without event), the number at risk at H, the events before H,
+    Greenwood's sum G, and the mean and spread, weighted by its terms, of the areas under the curve before each event time."""
     n, k = members.shape
-    survival, mean, at_risk = np.empty(n), np.empty(n), np.empty(n, np.int64)
+    survival, mean, at_risk, n_events = np.empty(n), np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+    greenwood, area_mean, area_spread = np.empty(n), np.empty(n), np.empty(n)
     for i in numba.prange(n):
         ranks = np.empty(k, np.int32)
         for j in range(k):
             ranks[j] = rank[members[i, j]]
         ranks.sort()
         s, area, j = 1.0, 0.0, 0
-        any_event = False
+        total, under, start, g, b, spread = 0, 0.0, 0.0, 0.0, 0.0, 0.0
         while j < k:
             t = sorted_time[ranks[j]]
             if t >= horizon:
@@ -121,13 +123,53 @@ def group_curves(members, rank, sorted_time, sorted_event, horizon):
                 deaths += sorted_event[ranks[j]]
                 j += 1
             if deaths > 0:
-                any_event = True
+                total += deaths
+                under += s * (t - start)
+                start = t
+                if left > deaths:
+                    term = deaths / (left * (left - deaths))
+                    off = under - b
+                    b += off * term / (g + term)
+                    spread += g * term / (g + term) * off * off
+                    g += term
                 after = s * ((left - deaths) / left)
                 area += t * (s - after)
                 s = after
-        survival[i], at_risk[i] = s, k - j
-        mean[i] = area / (1.0 - s) if any_event else np.nan
-    return survival, mean, at_risk
+        survival[i], at_risk[i], n_events[i] = s, k - j, total
+        greenwood[i], area_mean[i], area_spread[i] = g, b, spread
+        mean[i] = area / (1.0 - s) if total > 0 else np.nan
+    return survival, mean, at_risk, n_events, greenwood, area_mean, area_spread
+
+
+Z = ndtri(0.975)
+
+
+def of_share(s, at_risk, n_events, greenwood):
+    """Greenwood's standard error of Ŝ(H), and Wilson's interval with the effective size."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.where(n_events == 0, np.maximum(at_risk, 1), np.where(s <= 0, n_events, (1 - s) / (s * greenwood)))
+        centre, shrink = s + Z * Z / (2 * size), 1 + Z * Z / size
+        half = Z * np.sqrt(s * (1 - s) / size + Z * Z / (4 * size * size))
+        low, high = np.clip((centre - half) / shrink, 0, s), np.clip((centre + half) / shrink, s, 1)
+        return np.where(s > 0, s * np.sqrt(greenwood), np.nan), low, high
+
+
+def of_mean(m, s, n_events, greenwood, area_mean, area_spread, horizon):
+    """The standard error of the mean event time by the delta method, and its interval on the logit scale of m/H."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        se = np.where(n_events > 1, np.sqrt(area_spread + greenwood * (m - area_mean) ** 2) / (1 - s), np.nan)
+        reach = Z * se * horizon / (m * (horizon - m))
+        low, high = (horizon * expit(np.log(m / (horizon - m)) + shift) for shift in [-reach, reach])
+        return se, np.minimum(low, m), np.maximum(high, m)
+
+
+def of_difference(a, of_a, b, of_b):
+    """MOVER: the interval of a difference from those of its parts."""
+    (se_a, low_a, high_a), (se_b, low_b, high_b) = of_a, of_b
+    d = a - b
+    low = np.minimum(np.maximum(d - np.hypot(a - low_a, high_b - b), low_a - high_b), d)
+    high = np.maximum(np.minimum(d + np.hypot(high_a - a, b - low_b), high_a - low_b), d)
+    return np.hypot(se_a, se_b), low, high
 
 
 def main():
@@ -138,6 +180,7 @@ def main():
     parser.add_argument("--group-size", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--same-split")
+    parser.add_argument("--effects-only", action="store_true")
     args = parser.parse_args()
     stages = [("start", time.perf_counter() - START)]
 
@@ -189,18 +232,28 @@ def main():
             out[f"{part}_diameter_{name}"] = np.sqrt(np.maximum(squared[:, -1], 0)).astype(np.float64)
     stage("search")
 
+    intervals = {}
     for (part, name), members in found.items():
-        survival, mean, at_risk = group_curves(members, *pools[name][1:], args.horizon)
+        survival, mean, at_risk, *further = group_curves(members, *pools[name][1:], args.horizon)
         if part == "cure":
             out[f"cure_{name}"], out[f"cure_at_risk_{name}"] = survival, at_risk
+            intervals[f"cure_{name}"] = of_share(survival, at_risk, *further[:2])
         else:
             out[f"mean_event_time_{name}"] = mean
-    out["cure_effect"] = out["cure_treated"] - out["cure_control"]
-    out["time_effect"] = out["mean_event_time_treated"] - out["mean_event_time_control"]
+            intervals[f"mean_event_time_{name}"] = of_mean(mean, survival, *further, args.horizon)
+    for effect, part in [("cure_effect", "cure"), ("time_effect", "mean_event_time")]:
+        a, b = f"{part}_treated", f"{part}_control"
+        out[effect] = out[a] - out[b]
+        intervals[effect] = of_difference(out[a], intervals[a], out[b], intervals[b])
     stage("curves")
 
     columns = ["id", "treatment", "cure_effect", "time_effect", "cure_treated", "cure_control", "mean_event_time_treated", "mean_event_time_control"]
     columns += [f"cure_at_risk_{a}" for a in pools] + [f"{part}_diameter_{a}" for part in ["cure", "time"] for a in pools]
+    if not args.effects_only:
+        for value in columns[2:8]:
+            for end, of_value in zip(["se", "low", "high"], intervals[value]):
+                out[f"{value}_{end}"] = of_value
+                columns.append(f"{value}_{end}")
     pd.DataFrame(out)[columns].to_csv(args.output, index=False)
     stage("write")
     print(" ".join(f"{name} {seconds:.3f}" for name, seconds in stages), file=sys.stderr)
