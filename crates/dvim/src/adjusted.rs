@@ -37,10 +37,11 @@ use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
 use crate::split::hash_id;
 use groups::{
-    Expected, GroupSearch, Place, add_leftover, all_four, arms, correct, corrected_cure, corrected_time, pooled,
-    queries_of, units_of_fold,
+    Expected, Four, GroupSearch, Offset, Place, add_leftover, all_four, arms, correct, corrected_cure, corrected_time,
+    pooled, queries_of, units_of_fold,
 };
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard deviation.
 pub const STRENGTHS: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
@@ -576,7 +577,7 @@ impl Predictions {
             .with_min_len(256)
             .map(|i| models[setting.fold_of[i] as usize].predictor.predict(setting.row(i)))
             .collect();
-        Predictions { of_unit, of_pool: models.iter().map(|m| setting.place.expected_by(m)).collect() }
+        Predictions { of_unit, of_pool: models.par_iter().map(|m| setting.place.expected_by(m)).collect() }
     }
 }
 
@@ -760,58 +761,28 @@ fn estimate_once(
     let predictions = Predictions::new(setting, &models);
 
     let sizes = setting.group_sizes();
-    let (choices, path) = choose(setting, &models, &metrics, &predictions, &sizes, progress)?;
+    let Tuned { choices, path, known } = choose(setting, &models, &metrics, &predictions, &sizes, progress)?;
 
+    let done = AtomicUsize::new(0);
+    let matched: Vec<Matched> = (0..setting.folds)
+        .into_par_iter()
+        .map(|fold| {
+            progress("matching", done.load(Relaxed), setting.folds)?;
+            let learned = Learned { model: &models[fold], metrics: &metrics[fold], choices: &choices[fold] };
+            let matched = match_fold(setting, fold, &learned, &predictions, (&sizes, &known));
+            done.fetch_add(1, Relaxed);
+            Ok(matched)
+        })
+        .collect::<Result<_, Error>>()?;
     let mut effects: Vec<Option<Result<Effect, Unserved>>> = vec![None; cohort.n_units()];
     let mut residuals = vec![Residual::default(); cohort.n_units()];
     let (mut leftover, mut served) = ([[0.0; 2]; 2], 0);
-    for fold in 0..models.len() {
-        progress("matching", fold, setting.folds)?;
-        let units = units_of_fold(&setting.fold_of, fold);
-        let (rows, own) = queries_of(cohort, &units);
-        let queries = Queries { covariates: &rows, own: &own };
-        let found = [CURE, TIME].map(|part| {
-            [0, 1].map(|z| {
-                let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
-                let search = GroupSearch::new(&setting.place, metric, part, z, expected);
-                let offsets = search.offsets(&queries, &[choices[fold][part].group_size]);
-                offsets.into_iter().map(|o| o.map(|o| o[0])).collect::<Vec<_>>()
-            })
-        });
-        let found = all_four(found, options.fewest());
-        for part in [CURE, TIME] {
-            for z in [0, 1] {
-                let there = found.iter().flatten().map(|four| &four[part][z]);
-                leftover[part][z] += there.map(|o| o.offset * o.offset - o.variance).sum::<f64>();
-            }
-        }
-        served += found.iter().flatten().count();
-        let scaled: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
-        let certainty = models[fold].certainty();
-        let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled));
-        let of_units: Vec<Residual> = units
-            .par_iter()
-            .zip(&found)
-            .with_min_len(64)
-            .map(|(&i, four)| {
-                let Ok(four) = four else { return Residual::default() };
-                let (i, z) = (i as usize, cohort.arm(i as usize).index());
-                let p = &predictions.of_unit[i][z];
-                let cured = corrected_cure(p, four[CURE][z].offset, choices[fold][CURE].weight);
-                // The residual is that of the corrected curve, so its latency has the corrected mean.
-                let mean = corrected_time(p, four[TIME][z].offset, choices[fold][TIME].weight, cohort.horizon());
-                let p = models[fold].predictor.with_mean(p, mean);
-                setting.censoring[z].residual(&models[fold].predictor, &p, cured, cohort.time(i), cohort.event(i))
-            })
-            .collect();
-        for (q, (&i, four)) in units.iter().zip(found).enumerate() {
-            residuals[i as usize] = of_units[q];
-            let p = &predictions.of_unit[i as usize];
-            effects[i as usize] = Some(four.map(|four| {
-                let of_model = [CURE, TIME].map(|part| of_model[part][q]);
-                let corrected = correct(p, &four, &choices[fold], of_model, cohort.horizon());
-                Effect { arms: arms(&four), corrected: Some(corrected) }
-            }));
+    for fold in matched {
+        (0..2).for_each(|part| (0..2).for_each(|z| leftover[part][z] += fold.leftover[part][z]));
+        served += fold.effects.iter().flatten().count();
+        for ((&i, effect), residual) in fold.units.iter().zip(fold.effects).zip(fold.residuals) {
+            effects[i as usize] = Some(effect);
+            residuals[i as usize] = residual;
         }
     }
     leftover.iter_mut().flatten().for_each(|sum| *sum = (*sum / f64::max(served as f64, 1.0)).max(0.0));
@@ -829,7 +800,92 @@ fn estimate_once(
     Ok(Once { deal, path, effects, residuals })
 }
 
-/// K and w of each estimand in each fold, from units of the other folds; and the path over all.
+/// What a fold learned.
+struct Learned<'a> {
+    model: &'a FoldModel,
+    metrics: &'a [[Metric; 2]; 2],
+    choices: &'a [Choice; 2],
+}
+
+/// What was made of the units of a fold.
+struct Matched {
+    units: Vec<u32>,
+    effects: Estimates,
+    residuals: Vec<Residual>,
+    /// Sums of what the squared offsets are beyond their variances.
+    leftover: [[f64; 2]; 2],
+}
+
+/// Finds the groups of a fold's units and corrects what they say. `known` has those that are known already, at each of the sizes.
+fn match_fold(
+    setting: &Setting,
+    fold: usize,
+    learned: &Learned<'_>,
+    predictions: &Predictions,
+    (sizes, known): (&[usize], &Known),
+) -> Matched {
+    let (cohort, options) = (setting.cohort, setting.options);
+    let Learned { model, metrics, choices } = *learned;
+    let units = units_of_fold(&setting.fold_of, fold);
+    let found = [CURE, TIME].map(|part| {
+        let k = choices[part].group_size;
+        let size = sizes.iter().position(|&s| s == k);
+        [0, 1].map(|z| {
+            let search = GroupSearch::new(&setting.place, &metrics[part][z], part, z, &predictions.of_pool[fold]);
+            let known = |&i: &u32| match size {
+                Some(size) if cohort.arm(i as usize).index() == z => known[part][i as usize].get(size).copied(),
+                _ => None,
+            };
+            let sought: Vec<u32> = units.iter().copied().filter(|i| known(i).is_none()).collect();
+            let (rows, own) = queries_of(cohort, &sought);
+            let mut found = search.offsets(&Queries { covariates: &rows, own: &own }, k).into_iter();
+            let each = |i: &u32| known(i).map_or_else(|| found.next().expect("each that was sought"), Ok);
+            units.iter().map(each).collect::<Vec<Result<Offset, usize>>>()
+        })
+    });
+    let found = all_four(found, options.fewest());
+    let leftover = [CURE, TIME].map(|part| {
+        [0, 1].map(|z| {
+            let there = found.iter().flatten().map(|four| &four[part][z]);
+            there.map(|o| o.offset * o.offset - o.variance).sum::<f64>()
+        })
+    });
+    let scaled: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
+    let certainty = model.certainty();
+    let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled));
+    let residual = |(&i, four): (&u32, &Result<Four, Unserved>)| {
+        let Ok(four) = four else { return Residual::default() };
+        let (i, z) = (i as usize, cohort.arm(i as usize).index());
+        let p = &predictions.of_unit[i][z];
+        let cured = corrected_cure(p, four[CURE][z].offset, choices[CURE].weight);
+        // The residual is that of the corrected curve, so its latency has the corrected mean.
+        let mean = corrected_time(p, four[TIME][z].offset, choices[TIME].weight, cohort.horizon());
+        let p = model.predictor.with_mean(p, mean);
+        setting.censoring[z].residual(&model.predictor, &p, cured, cohort.time(i), cohort.event(i))
+    };
+    let residuals = units.par_iter().zip(&found).with_min_len(64).map(residual).collect();
+    let effect = |(q, (&i, four)): (usize, (&u32, Result<Four, Unserved>))| {
+        four.map(|four| {
+            let of_model = [CURE, TIME].map(|part| of_model[part][q]);
+            let corrected = correct(&predictions.of_unit[i as usize], &four, choices, of_model, cohort.horizon());
+            Effect { arms: arms(&four), corrected: Some(corrected) }
+        })
+    };
+    let effects = units.iter().zip(found).enumerate().map(effect).collect();
+    Matched { units, effects, residuals, leftover }
+}
+
+/// Of each estimand and unit the groups in its own arm at each of the sizes; none where they were not asked for.
+type Known = [Vec<Vec<Offset>>; 2];
+
+/// K and w of each estimand in each fold, the path over all, and the groups that were found on the way.
+struct Tuned {
+    choices: Vec<[Choice; 2]>,
+    path: Vec<PathPoint>,
+    known: Known,
+}
+
+/// K and w of each estimand in each fold, from units of the other folds.
 fn choose(
     setting: &Setting,
     models: &[FoldModel],
@@ -837,45 +893,54 @@ fn choose(
     predictions: &Predictions,
     sizes: &[usize],
     progress: Progress<'_>,
-) -> Result<(Vec<[Choice; 2]>, Vec<PathPoint>), Error> {
+) -> Result<Tuned, Error> {
     let options = setting.options;
     let candidates: Vec<Choice> =
         sizes.iter().flat_map(|&k| options.weights.map(|weight| Choice { group_size: k, weight })).collect();
     let sample = hashed_sample(setting.cohort, setting.seed ^ 0x7475_6e65, options.tuning_units);
-    // differences[part][unit of the sample][candidate], against the first candidate.
-    let mut differences: [Vec<Vec<f64>>; 2] = [vec![Vec::new(); sample.len()], vec![Vec::new(); sample.len()]];
-    for fold in 0..models.len() {
-        progress("choosing the group size", fold, models.len())?;
-        for part in [CURE, TIME] {
-            for z in [0, 1] {
-                let of_fold: Vec<usize> = (0..sample.len())
-                    .filter(|&s| {
-                        let i = sample[s] as usize;
-                        setting.fold_of[i] as usize == fold && setting.cohort.arm(i).index() == z
-                    })
-                    .collect();
-                if of_fold.is_empty() {
-                    continue;
-                }
-                let units: Vec<u32> = of_fold.iter().map(|&s| sample[s]).collect();
-                let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
-                let search = GroupSearch::new(&setting.place, metric, part, z, expected);
-                let (rows, own) = queries_of(setting.cohort, &units);
-                let offsets = search.offsets(&Queries { covariates: &rows, own: &own }, sizes);
-                for (q, &s) in of_fold.iter().enumerate() {
-                    // Nothing is learned from a unit that constraints leave without a group.
-                    let Ok(offsets) = &offsets[q] else { continue };
-                    let i = sample[s] as usize;
-                    let p = &predictions.of_unit[i][z];
-                    let losses: Vec<f64> = sizes
-                        .iter()
-                        .enumerate()
-                        .flat_map(|(k, _)| options.weights.map(|w| (k, w)))
-                        .map(|(k, w)| loss(setting, &models[fold].predictor, i, p, part, offsets[k].offset, w))
-                        .collect();
-                    differences[part][s] = losses.iter().map(|l| l - losses[0]).collect();
-                }
+    let jobs: Vec<(usize, usize, usize)> = (0..models.len())
+        .flat_map(|fold| [CURE, TIME].into_iter().flat_map(move |part| [0, 1].map(|z| (fold, part, z))))
+        .collect();
+    let done = AtomicUsize::new(0);
+    // Of units of the sample: the groups at each size, and losses against that of the first candidate.
+    type Scored = Vec<(usize, Vec<Offset>, Vec<f64>)>;
+    let scored: Vec<Scored> = jobs
+        .par_iter()
+        .map(|&(fold, part, z)| {
+            progress("choosing the group size", done.load(Relaxed) / 4, models.len())?;
+            let is_here = |i: usize| setting.fold_of[i] as usize == fold && setting.cohort.arm(i).index() == z;
+            let of_fold: Vec<usize> = (0..sample.len()).filter(|&s| is_here(sample[s] as usize)).collect();
+            if of_fold.is_empty() {
+                return Ok(Vec::new());
             }
+            let units: Vec<u32> = of_fold.iter().map(|&s| sample[s]).collect();
+            let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
+            let search = GroupSearch::new(&setting.place, metric, part, z, expected);
+            let (rows, own) = queries_of(setting.cohort, &units);
+            let offsets = search.offsets_at(&Queries { covariates: &rows, own: &own }, sizes);
+            done.fetch_add(1, Relaxed);
+            // Nothing is learned from a unit that constraints leave without a group.
+            let there = of_fold.iter().zip(offsets).filter_map(|(&s, offsets)| Some((s, offsets.ok()?)));
+            let scored = there.map(|(s, offsets)| {
+                let i = sample[s] as usize;
+                let p = &predictions.of_unit[i][z];
+                let of_size = |o: &Offset| options.weights.map(|w| (o.offset, w));
+                let all = offsets.iter().flat_map(of_size);
+                let losses: Vec<f64> =
+                    all.map(|(offset, w)| loss(setting, &models[fold].predictor, i, p, part, offset, w)).collect();
+                let differences = losses.iter().map(|l| l - losses[0]).collect();
+                (s, offsets, differences)
+            });
+            Ok(scored.collect())
+        })
+        .collect::<Result<_, Error>>()?;
+    // differences[part][unit of the sample][candidate].
+    let mut differences: [Vec<Vec<f64>>; 2] = [vec![Vec::new(); sample.len()], vec![Vec::new(); sample.len()]];
+    let mut known: Known = [(); 2].map(|()| vec![Vec::new(); setting.cohort.n_units()]);
+    for (&(_, part, _), scored) in jobs.iter().zip(scored) {
+        for (s, offsets, of_candidates) in scored {
+            known[part][sample[s] as usize] = offsets;
+            differences[part][s] = of_candidates;
         }
     }
     let fold_of_sample: Vec<usize> = sample.iter().map(|&i| setting.fold_of[i as usize] as usize).collect();
@@ -906,5 +971,5 @@ fn choose(
             PathPoint { is_time: part == TIME, choice: candidates[c], loss, se }
         })
         .collect();
-    Ok((choices, path))
+    Ok(Tuned { choices, path, known })
 }

@@ -262,41 +262,48 @@ impl<'a> Searched<'a> {
         }
     }
 
-    /// As [`Searched::map_others`], for those who do not ask in which order the members are: `f(scratch, members, largest squared distance)`.
-    pub(crate) fn map_other_sets<T: Send>(
+    /// The groups of [`Searched::map_others`] for those who do not ask in which order the members are: `f(what the group gives, places of
+    /// its members in the order of time, ascending)`.
+    pub(crate) fn map_other_groups<T: Send>(
         &self,
         queries: &Queries<'_>,
         placed: &Points,
         k: usize,
         fewest: usize,
-        f: impl Fn(&mut Vec<u32>, &[u32], f64) -> T + Sync + Send,
+        f: impl Fn(GroupEstimate, &[u32]) -> T + Sync + Send,
     ) -> Vec<Result<T, usize>> {
+        let pool = match self {
+            Searched::Freely(matcher) => matcher.pool(),
+            Searched::UnderRules(matcher) => matcher.pool,
+        };
         let ranked = |ranks: &mut Vec<u32>, members: &[u32], squared: &[f64]| {
-            f(ranks, members, squared.last().copied().unwrap_or(0.0))
+            let group = pool.estimate(members, squared, ranks);
+            f(group, ranks)
         };
         let Searched::Freely(matcher) = self else { return self.map_others(queries, placed, k, fewest, ranked) };
-        let pool = matcher.pool();
         // A unit of the pool is its own nearest: it is found with K others, and left out.
-        let of_pool = |q: &usize| queries.own[*q].is_some_and(|i| pool.units.binary_search(&i).is_ok());
-        let (inside, outside): (Vec<usize>, Vec<usize>) = (0..placed.len()).partition(of_pool);
+        let position = |q: usize| queries.own[q].and_then(|i| pool.units.binary_search(&i).ok());
+        let (mut inside, mut outside, mut own) = (Vec::new(), Vec::new(), Vec::new());
+        for q in 0..placed.len() {
+            match position(q) {
+                Some(m) => {
+                    inside.push(q);
+                    own.push(m as u32);
+                }
+                None => outside.push(q),
+            }
+        }
         let some = |which: &[usize]| Points {
             dim: placed.dim,
             coords: which.iter().flat_map(|&q| placed.point(q)).copied().collect(),
         };
         let mut out: Vec<Option<T>> = (0..placed.len()).map(|_| None).collect();
-        let others = matcher.map_sets(&some(&outside), k.min(pool.len()), |scratch, _, members, farthest| {
-            f(&mut scratch.ranks, members, farthest)
-        });
-        outside.iter().zip(others).for_each(|(&q, found)| out[q] = Some(found));
+        let others = matcher.map_groups(&some(&outside), k.min(pool.len()), None, &f);
+        outside.iter().zip(others).for_each(|(&q, found)| out[q] = found);
         let with_own = (k + 1).min(pool.len());
-        let found = matcher.map_sets(&some(&inside), with_own, |scratch, query, members, farthest| {
-            let Scratch { members: kept, ranks, .. } = scratch;
-            kept.clear();
-            kept.extend(members.iter().filter(|m| Some(pool.units[**m as usize]) != queries.own[inside[query]]));
-            // K others in the same place, and earlier, may have crowded it out: then one of them is too many.
-            (kept.len() < members.len()).then(|| f(ranks, kept, farthest))
-        });
+        let found = matcher.map_groups(&some(&inside), with_own, Some(&own), &f);
         inside.iter().zip(found).for_each(|(&q, found)| out[q] = found);
+        // K others in the same place, and earlier, may have crowded a unit out: then one of them is too many.
         let left: Vec<usize> = (0..out.len()).filter(|&q| out[q].is_none()).collect();
         let crowded = matcher.map(&some(&left), with_own, |scratch, _, members, squared| {
             let n = members.len().min(k);
@@ -442,10 +449,12 @@ mod tests {
             members.sort_unstable();
             members
         };
-        let ranked =
-            searched.map_others(&queries, &points, k, 1, |_, m, d| (sorted(m), d.last().copied().unwrap().to_bits()));
-        let sets = searched.map_other_sets(&queries, &points, k, 1, |_, m, farthest| (sorted(m), farthest.to_bits()));
+        let ranked = searched.map_others(&queries, &points, k, 1, |ranks, m, d| {
+            let group = pool.estimate(m, d, ranks);
+            (group, sorted(&m.iter().map(|&m| pool.rank(m)).collect::<Vec<_>>()))
+        });
+        let sets = searched.map_other_groups(&queries, &points, k, 1, |group, ranks| (group, ranks.to_vec()));
         assert_eq!(ranked, sets);
-        assert!(sets.iter().all(|s| s.as_ref().unwrap().0.len() == k));
+        assert!(sets.iter().all(|s| s.as_ref().unwrap().1.len() == k));
     }
 }

@@ -411,19 +411,24 @@ impl Pool {
             return;
         }
         // A large share of the pool: a bit for each of its units, read from the left, is cheaper than sorting.
-        ranks.resize(members.len() + words, 0);
-        let (ordered, marks) = ranks.split_at_mut(members.len());
+        ranks.resize(members.len() + 1 + words.next_multiple_of(2), 0);
+        let (ordered, marks) = ranks.split_at_mut(members.len() + 1);
         for &m in members {
             let r = self.rank[m as usize];
             marks[(r / 32) as usize] |= 1 << (r % 32);
         }
-        let mut next = ordered.iter_mut();
-        for (w, mark) in marks.iter().enumerate() {
-            let mut left = *mark;
+        let mut n = 0;
+        for (w, [low, high]) in marks.as_chunks::<2>().0.iter().enumerate() {
+            let mut left = u64::from(*low) | u64::from(*high) << 32;
+            // Guessing whether there is another bit would cost more than to write down, and forget, a few that are not there.
+            for _ in 0..FEW_BITS {
+                ordered[n] = 64 * w as u32 + (left | 1 << 63).trailing_zeros();
+                n += usize::from(left != 0);
+                left &= left.wrapping_sub(1);
+            }
             while left != 0 {
-                if let Some(place) = next.next() {
-                    *place = 32 * w as u32 + left.trailing_zeros();
-                }
+                ordered[n] = 64 * w as u32 + left.trailing_zeros();
+                n += 1;
                 left &= left - 1;
             }
         }
@@ -500,6 +505,9 @@ impl Groups {
         self.nearest.push(other.nearest[q]);
     }
 }
+
+/// Bits of a word of 64 that [`Pool::order`] takes to be there: one or two are typical.
+const FEW_BITS: usize = 4;
 
 /// Room for groups whose curves go side by side.
 struct Batch {
@@ -624,29 +632,48 @@ impl<'a> Matcher<'a> {
         self.index.nearest_map(queries, k, Scratch::default, f)
     }
 
-    /// As [`Matcher::map`] for the `k` nearest as a set: members come in any order, with the largest squared distance.
-    pub fn map_sets<T: Send>(
+    /// Applies `f(what the group gives, places of its members in the order of time, ascending)` to the `k` nearest of each query, less
+    /// its own position in the pool where `own` has it. `None` where that is not among them.
+    pub fn map_groups<T: Send>(
         &self,
         queries: &Points,
         k: usize,
-        f: impl Fn(&mut Scratch, usize, &[u32], f64) -> T + Sync + Send,
-    ) -> Vec<T> {
+        own: Option<&[u32]>,
+        f: impl Fn(GroupEstimate, &[u32]) -> T + Sync + Send,
+    ) -> Vec<Option<T>> {
         let mut out: Vec<Option<T>> = (0..queries.len()).map(|_| None).collect();
         let places = out.iter_mut().collect();
+        let size = k - usize::from(own.is_some() && k > 0);
+        let start = || (Batch::new(self.pool, size), Vec::new(), Vec::new());
         self.index.nearest_sets(
             queries,
             k,
             false,
             None,
             places,
-            Scratch::default,
-            |scratch, places: &mut [&mut Option<T>], sets| {
-                for (place, (query, members, ends)) in places.iter_mut().zip(sets.iter()) {
-                    **place = Some(f(scratch, query, members, ends.farthest));
+            start,
+            |state, places: &mut [&mut Option<T>], sets| {
+                let (batch, kept, there): &mut (Batch, Vec<u32>, Vec<usize>) = state;
+                kept.clear();
+                there.clear();
+                for (i, (query, members, _)) in sets.iter().enumerate() {
+                    let from = kept.len();
+                    kept.extend(members.iter().filter(|m| own.is_none_or(|own| own[query] != **m)));
+                    if kept.len() - from == size {
+                        there.push(i);
+                    } else {
+                        kept.truncate(from);
+                    }
                 }
+                let ends: Vec<f64> = sets.iter().map(|(_, _, ends)| ends.farthest).collect();
+                let mut found = there.iter();
+                self.pool.summaries(kept.chunks_exact(size.max(1)), batch, |curve, ranks| {
+                    let &i = found.next().expect("a place for each group");
+                    *places[i] = Some(f(GroupEstimate { curve, diameter: ends[i].sqrt() }, ranks));
+                });
             },
         );
-        out.into_iter().map(|value| value.expect("each query is answered")).collect()
+        out
     }
 
     /// The `k` nearest units of one query: positions in the pool, and squared distances.

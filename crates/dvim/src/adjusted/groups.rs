@@ -146,25 +146,26 @@ impl<'a> GroupSearch<'a> {
         GroupSearch { searched, pool, metric, part, fewest: place.fewest, expected: by_time }
     }
 
-    /// Of these members; `ranks` is scratch. Sums go in the order of time, whatever that of the members.
-    fn offset(&self, ranks: &mut Vec<u32>, members: &[u32], farthest: f64) -> Offset {
-        let group = GroupEstimate { curve: self.pool.summary(members, ranks), diameter: farthest.sqrt() };
+    /// Of a group with members in these places of the order of time, in which sums go.
+    fn of_group(&self, group: GroupEstimate, ranks: &[u32]) -> Offset {
         offset(self.part, group, ranks.iter().map(|&r| self.expected[r as usize]))
     }
 
-    /// The groups of each unit at each size; the unit itself is in none of them. The number of candidates where they are too few.
-    pub(super) fn offsets(&self, queries: &Queries<'_>, sizes: &[usize]) -> Vec<Result<Vec<Offset>, usize>> {
+    /// The group of each unit with K members; the unit itself is not in it. The number of candidates where they are too few.
+    pub(super) fn offsets(&self, queries: &Queries<'_>, k: usize) -> Vec<Result<Offset, usize>> {
         let placed = self.metric.place(queries.covariates);
-        if let [k] = *sizes {
-            return self.searched.map_other_sets(queries, &placed, k, self.fewest, |ranks, members, farthest| {
-                vec![self.offset(ranks, members, farthest)]
-            });
-        }
+        self.searched.map_other_groups(queries, &placed, k, self.fewest, |group, ranks| self.of_group(group, ranks))
+    }
+
+    /// The same at each of several sizes.
+    pub(super) fn offsets_at(&self, queries: &Queries<'_>, sizes: &[usize]) -> Vec<Result<Vec<Offset>, usize>> {
+        let placed = self.metric.place(queries.covariates);
         let largest = sizes.iter().copied().max().expect("at least one group size");
         self.searched.map_others(queries, &placed, largest, self.fewest, |ranks, members, squared| {
             let of_size = |&k: &usize| {
                 let k = k.min(members.len());
-                self.offset(ranks, &members[..k], squared[k - 1])
+                let group = self.pool.estimate(&members[..k], &squared[..k], ranks);
+                self.of_group(group, ranks)
             };
             sizes.iter().map(of_size).collect()
         })
@@ -336,11 +337,8 @@ pub fn regroup(
             [0, 1].map(|z| {
                 let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
                 let searched = Searched::new(pool, cohort, metric, rules);
-                searched.map_other_sets(&queries, &metric.place(&rows), k, fewest, |ranks, members, farthest| {
-                    let diameter = farthest.sqrt();
-                    let group = GroupEstimate { curve: pool.summary(members, ranks), diameter };
-                    Offset { group, offset: 0.0, variance: 0.0 }
-                })
+                let alone = |group: GroupEstimate, _: &[u32]| Offset { group, offset: 0.0, variance: 0.0 };
+                searched.map_other_groups(&queries, &metric.place(&rows), k, fewest, alone)
             })
         });
         for (&i, four) in units.iter().zip(all_four(found, fewest)) {

@@ -181,8 +181,7 @@ impl<'a> Newcomers<'a> {
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let search = GroupSearch::new(&self.place, &fold.metrics[part][z], part, z, expected);
-                let offsets = search.offsets(queries, &[fold.choices[part].group_size]);
-                offsets.into_iter().map(|o| o.map(|o| o[0])).collect::<Vec<_>>()
+                search.offsets(queries, fold.choices[part].group_size)
             })
         });
         all_four(found, self.place.fewest)
