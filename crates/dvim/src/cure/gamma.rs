@@ -7,7 +7,7 @@
 //! - `ln f(z) = ln|Q| + a ln a − ln Γ(a) + a (Qz − e^{Qz})`, `ρ = (ln f)' = (1 − e^{Qz})/Q`, `ρ' = −e^{Qz}`;
 //! - `F(z) = P(a, x)` for Q > 0, `1 − P(a, x)` for Q < 0.
 
-use super::likelihood::{Latency, LatencyTerms, gap, location_scale};
+use super::likelihood::{Latency, LatencyTerms, LogScale, gap, location_scale};
 use crate::numeric::log1mexp;
 
 /// Positive nodes and weights of the eight-point Gauss–Legendre rule on [-1, 1] (Abramowitz and Stegun, table 25.4).
@@ -152,8 +152,8 @@ impl GeneralisedGamma {
 }
 
 impl Latency for GeneralisedGamma {
-    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
-        let s = libm::exp(t);
+    fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
+        let (t, s) = scale.both();
         let z = (u - m) / s;
         let [value, rho, curve] = self.density(z);
         let mut density = location_scale(value - t, rho, curve, z, s);
@@ -165,11 +165,11 @@ impl Latency for GeneralisedGamma {
     }
 
     /// `ln K`, `K = {F(h) − F(q)}/F(h)`; without horizon `ln S`, with `λ = f/S`: `(ln S)' = −λ`, `(ln S)'' = −λ (ρ + λ)`.
-    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+    fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
         }
-        let s = libm::exp(t);
+        let (_, s) = scale.both();
         let q = (u - m) / s;
         let [log_f, rho, _] = self.density(q);
         if self.u_horizon == f64::INFINITY {
@@ -254,7 +254,7 @@ mod tests {
             let gamma = GeneralisedGamma::new(f64::INFINITY, q);
             let u = time.ln();
             // The density of the time, not of its logarithm.
-            let found = gamma.log_density(u, mu, sigma.ln()).value - u;
+            let found = gamma.log_density(u, mu, sigma.ln().into()).value - u;
             assert!((found - log_density).abs() < 1e-10 * log_density.abs().max(1.0), "{line}: {found}");
             let [lower, upper] = gamma.log_tails((u - mu) / sigma).map(f64::exp);
             assert!((lower - cdf).abs() <= 1e-10 * cdf && (upper - sf).abs() <= 1e-9 * sf, "{line}: {lower} {upper}");
@@ -292,7 +292,7 @@ mod tests {
             let times = numbers(times);
             let at = |m: f64, t: f64, q: f64| {
                 let gamma = GeneralisedGamma::new(f64::INFINITY, q);
-                times.iter().map(|y| gamma.log_density(y.ln(), m, t).value - y.ln()).sum::<f64>()
+                times.iter().map(|y| gamma.log_density(y.ln(), m, t.into()).value - y.ln()).sum::<f64>()
             };
             let best = at(mu, log_sigma, q);
             assert!((best - expected).abs() < 1e-6, "{best} {expected}");

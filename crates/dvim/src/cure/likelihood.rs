@@ -43,9 +43,29 @@ pub(crate) struct LatencyTerms {
 /// with location `m` and log scale `t`. Another family is another implementation.
 pub(crate) trait Latency: Sync {
     /// Log density of `u`.
-    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms;
+    fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms;
     /// Log probability of an event between `u` and the horizon.
-    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms;
+    fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms;
+}
+
+/// A log scale `t` with the scale `s = exp(t)`, which all units of a sum share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogScale {
+    t: f64,
+    s: f64,
+}
+
+impl From<f64> for LogScale {
+    fn from(t: f64) -> LogScale {
+        LogScale { t, s: libm::exp(t) }
+    }
+}
+
+impl LogScale {
+    /// `t` and `s`.
+    pub(crate) fn both(self) -> (f64, f64) {
+        (self.t, self.s)
+    }
 }
 
 /// `u ~ N(m, s²)` given `u < u_horizon`: the paper's truncated log-normal.
@@ -60,8 +80,8 @@ impl Latency for LogNormal {
     /// With `r = φ(h)/Φ(h)`, `e = h + r`, `v = 1 - r e` (see [`NormalTail`]):
     /// `∂m = (z + r)/s`, `∂t = z² - 1 + h r`, `∂mm = -v/s²`, `∂mt = (-2z - r + h r e)/s`, `∂tt = -2z² - h r + h² r e`.
     /// For `h < 0` everything is written in `z - h` and `z + h`: `z²` and `h²` may both be huge.
-    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
-        let s = libm::exp(t);
+    fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
+        let (t, s) = scale.both();
         let z = (u - m) / s;
         if self.u_horizon == f64::INFINITY {
             let value = -LN_SQRT_2PI - 0.5 * z * z - t;
@@ -100,11 +120,11 @@ impl Latency for LogNormal {
     /// `∂ₓ ln K = -O gₓ`, `∂ₓᵧ ln K = -O gₓᵧ - O (1 + O) gₓ gᵧ`.
     /// For `q > 0` through `D = Φ(-q) - Φ(-h)`, `A = φ(q)/D`, `B = φ(h)/D`: both tails then lie on the side
     /// where they keep their digits.
-    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+    fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
         }
-        let s = libm::exp(t);
+        let (_, s) = scale.both();
         let q = (u - m) / s;
         if self.u_horizon == f64::INFINITY {
             untruncated_survival(q, s)
@@ -231,8 +251,8 @@ impl Weibull {
 
 impl Latency for Weibull {
     /// `z - e^z - t - ln F(h)`.
-    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
-        let s = libm::exp(t);
+    fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
+        let (t, s) = scale.both();
         let z = (u - m) / s;
         let e = libm::exp(z.min(LARGEST_EXPONENT));
         let mut density = location_scale(z - e - t, 1.0 - e, -e, z, s);
@@ -244,11 +264,11 @@ impl Latency for Weibull {
     }
 
     /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`; see [`gap`], `ρ(x) = 1 - e^x`.
-    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+    fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
         }
-        let s = libm::exp(t);
+        let (_, s) = scale.both();
         let q = (u - m) / s;
         let e = libm::exp(q.min(LARGEST_EXPONENT));
         if self.u_horizon == f64::INFINITY {
@@ -294,8 +314,8 @@ pub(crate) struct LogLogistic {
 
 impl Latency for LogLogistic {
     /// `ln expit(z) + ln expit(-z) - t - ln expit(h)`.
-    fn log_density(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
-        let s = libm::exp(t);
+    fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
+        let (t, s) = scale.both();
         let z = (u - m) / s;
         let at = Logistic::at(z);
         let value = -at.log1pexp() - at.log1pexp_minus() - t;
@@ -311,11 +331,11 @@ impl Latency for LogLogistic {
 
     /// `K = 1 - expit(q)/expit(h) = expit(-q) (1 - exp(-w))`, `w = h - q = (u_H - u)/s`, which does not depend on `m`:
     /// `∂t ln(1 - e^-w) = -c`, `∂tt = c - c² e^w`, `c = w/(e^w - 1)`.
-    fn log_survival(&self, u: f64, m: f64, t: f64) -> LatencyTerms {
+    fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
         }
-        let s = libm::exp(t);
+        let (_, s) = scale.both();
         let q = (u - m) / s;
         let at = Logistic::at(q);
         let mut terms = location_scale(-at.log1pexp(), -at.up, -at.up * at.down, q, s);
@@ -348,23 +368,38 @@ pub(crate) struct UnitTerms {
 /// With `p = expit(a)`: an event gives `ln(1-p) + ln f(u)`, a unit at the horizon `ln p`, a censored one
 /// `ln(p + (1-p) K(u)) = ln(exp(a) + K) - ln(1 + exp(a))`, whose derivatives are those of `ln K` weighted by
 /// `w = p/(p + (1-p) K) = expit(a - ln K)`, the probability of cure given that no event was seen.
-pub(crate) fn unit_terms<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
-    unit_terms_among(latency, seen, u, a, m, t, 0.0)
+pub(crate) fn unit_terms<L: Latency>(
+    latency: &L,
+    seen: Seen,
+    u: f64,
+    a: f64,
+    m: f64,
+    scale: impl Into<LogScale>,
+) -> UnitTerms {
+    unit_terms_among(latency, seen, u, a, m, scale, 0.0)
 }
 
 /// The same where a cured unit may leave for another cause: `ln(p G + (1-p) K(u))` for a censored one, with `offset = ln G`.
-fn unit_terms_among<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64, t: f64, offset: f64) -> UnitTerms {
+fn unit_terms_among<L: Latency>(
+    latency: &L,
+    seen: Seen,
+    u: f64,
+    a: f64,
+    m: f64,
+    scale: impl Into<LogScale>,
+    offset: f64,
+) -> UnitTerms {
     let cure = Logistic::at(a);
     let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
         Seen::Horizon => UnitTerms { value: -cure.log1pexp_minus(), a: cure.down, aa: -spread, ..UnitTerms::default() },
         Seen::Event => {
-            let f = latency.log_density(u, m, t);
+            let f = latency.log_density(u, m, scale.into());
             let value = f.value - cure.log1pexp();
             UnitTerms { value, a: -p, m: f.m, t: f.t, aa: -spread, am: 0.0, at: 0.0, mm: f.mm, mt: f.mt, tt: f.tt }
         }
         Seen::Censored => {
-            let k = latency.log_survival(u, m, t);
+            let k = latency.log_survival(u, m, scale.into());
             let here = a + offset;
             let d = here - k.value;
             let lost = Logistic::at(d);
@@ -393,7 +428,7 @@ fn unit_terms_among<L: Latency>(latency: &L, seen: Seen, u: f64, a: f64, m: f64,
 
 /// Log survival ratio `ln K` and nothing else, for predictions.
 pub(super) fn log_survival(u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
-    LogNormal { u_horizon }.log_survival(u, m, t).value
+    LogNormal { u_horizon }.log_survival(u, m, t.into()).value
 }
 
 /// Mean of `exp(U)`, `U ~ N(m, s²)` given `U < u_H`: `exp(m + s²/2) Φ(h - s)/Φ(h)`, the paper's truncated mean.
@@ -504,9 +539,9 @@ impl<L: Latency> Likelihood<L> {
     }
 
     /// The terms of a row.
-    fn terms(&self, row: usize, seen: Seen, a: f64, m: f64, t: f64) -> UnitTerms {
+    fn terms(&self, row: usize, seen: Seen, a: f64, m: f64, scale: LogScale) -> UnitTerms {
         let offset = self.offsets.get(row).copied().unwrap_or(0.0);
-        let terms = unit_terms_among(&self.latency, seen, self.u[row], a, m, t, offset);
+        let terms = unit_terms_among(&self.latency, seen, self.u[row], a, m, scale, offset);
         match self.weights.get(row) {
             Some(&w) => terms.times(w),
             None => terms,
@@ -516,7 +551,7 @@ impl<L: Latency> Likelihood<L> {
     /// `Σ s s'` over clusters, s being the sum of the scores of a cluster's rows; clusters are given by unit.
     pub(super) fn score_products(&self, theta: &[f64], clusters: &[u32]) -> DMatrix<f64> {
         let d = self.width;
-        let (b, l, t) = (&theta[..d], &theta[d..2 * d], theta[2 * d]);
+        let (b, l, scale) = (&theta[..d], &theta[d..2 * d], LogScale::from(theta[2 * d]));
         let mut seen = vec![Seen::Event; self.u.len()];
         for &(kind, start, end) in &self.chunks {
             seen[start..end].fill(kind);
@@ -529,7 +564,7 @@ impl<L: Latency> Likelihood<L> {
             let mut score = DVector::<f64>::zeros(2 * d + 1);
             for &row in rows {
                 let z = &self.design[row * d..(row + 1) * d];
-                let terms = self.terms(row, seen[row], dot(z, b), dot(z, l), t);
+                let terms = self.terms(row, seen[row], dot(z, b), dot(z, l), scale);
                 for j in 0..d {
                     score[j] += terms.a * z[j];
                     score[d + j] += terms.m * z[j];
@@ -548,7 +583,7 @@ impl<L: Latency> Likelihood<L> {
 
     fn chunk(&self, (seen, start, end): (Seen, usize, usize), theta: &[f64]) -> Sums {
         let d = self.width;
-        let (b, l, t) = (&theta[..d], &theta[d..2 * d], theta[2 * d]);
+        let (b, l, scale) = (&theta[..d], &theta[d..2 * d], LogScale::from(theta[2 * d]));
         let n = end - start;
         let design = &self.design[start * d..end * d];
         let mut sums = Sums::new(d);
@@ -556,7 +591,7 @@ impl<L: Latency> Likelihood<L> {
         for (i, z) in design.chunks_exact(d).enumerate() {
             let a = dot(z, b);
             let m = if seen == Seen::Horizon { 0.0 } else { dot(z, l) };
-            let unit = self.terms(start + i, seen, a, m, t);
+            let unit = self.terms(start + i, seen, a, m, scale);
             sums.value += unit.value;
             sums.t += unit.t;
             sums.tt += unit.tt;

@@ -5,8 +5,8 @@ use std::f64::consts::PI;
 use std::fmt;
 
 use crate::cure::{
-    GAUSS_8, GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, Seen, UnitTerms, Weibull, truncated_mean,
-    unit_terms,
+    GAUSS_8, GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, UnitTerms, Weibull,
+    truncated_mean, unit_terms,
 };
 use crate::numeric::{expit, log1pexp, normal_cdf};
 
@@ -71,7 +71,7 @@ impl Family {
     }
 
     /// One unit's log-likelihood and derivatives, `u` its log time.
-    pub(super) fn unit(self, u_horizon: f64, seen: Seen, u: f64, a: f64, m: f64, t: f64) -> UnitTerms {
+    pub(super) fn unit(self, u_horizon: f64, seen: Seen, u: f64, a: f64, m: f64, t: impl Into<LogScale>) -> UnitTerms {
         match self {
             Family::LogNormal => unit_terms(&LogNormalLatency { u_horizon }, seen, u, a, m, t),
             Family::Weibull => unit_terms(&Weibull { u_horizon }, seen, u, a, m, t),
@@ -84,11 +84,13 @@ impl Family {
     /// `ln {1 - F(u)/F(u_H)}`.
     fn log_survival(self, u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
         match self {
-            Family::LogNormal => LogNormalLatency { u_horizon }.log_survival(u, m, t).value,
-            Family::Weibull => Weibull { u_horizon }.log_survival(u, m, t).value,
-            Family::LogLogistic => LogLogistic { u_horizon }.log_survival(u, m, t).value,
-            Family::GeneralisedGamma(0) => LogNormalLatency { u_horizon }.log_survival(u, m, t).value,
-            Family::GeneralisedGamma(q) => GeneralisedGamma::new(u_horizon, shape(q)).log_survival(u, m, t).value,
+            Family::LogNormal => LogNormalLatency { u_horizon }.log_survival(u, m, t.into()).value,
+            Family::Weibull => Weibull { u_horizon }.log_survival(u, m, t.into()).value,
+            Family::LogLogistic => LogLogistic { u_horizon }.log_survival(u, m, t.into()).value,
+            Family::GeneralisedGamma(0) => LogNormalLatency { u_horizon }.log_survival(u, m, t.into()).value,
+            Family::GeneralisedGamma(q) => {
+                GeneralisedGamma::new(u_horizon, shape(q)).log_survival(u, m, t.into()).value
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 
 use super::family::Family;
 use super::matrix::{dot, product};
-use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, Seen, Weibull, unit_terms};
+use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, unit_terms};
 
 /// Units of a chunk: its design and weights stay in the second-level cache.
 const CHUNK: usize = 256;
@@ -97,7 +97,7 @@ pub(super) fn evaluate(
 fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Widths, theta: &[f64]) -> Evaluation {
     let Widths { all, cure, time } = widths;
     let shift = all - time;
-    let (b, l, t) = (&theta[..cure], &theta[cure..cure + time], theta[cure + time]);
+    let (b, l, scale) = (&theta[..cure], &theta[cure..cure + time], LogScale::from(theta[cure + time]));
     // X_c' [g_a, w_aa X_c, w_at, w_am X_t] and X_t' [g_m, w_mt, w_mm X_t]: every sum over units is in these two products.
     let (wide, narrow) = (cure + time + 2, time + 2);
     let mut cure_sums = vec![0.0; cure * wide];
@@ -111,11 +111,11 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
             let (x_c, x_t) = (&z[..cure], &z[shift..]);
             let a = dot(x_c, b);
             let m = if seen == Seen::Horizon { 0.0 } else { dot(x_t, l) };
-            let unit = unit_terms(latency, seen, outcomes.u[start + i], a, m, t);
+            let unit = unit_terms(latency, seen, outcomes.u[start + i], a, m, scale);
             value += unit.value;
             let row = &mut cure_rows[i * wide..(i + 1) * wide];
             row[0] = unit.a;
-            scale(&mut row[1..1 + cure], unit.aa, x_c);
+            times(&mut row[1..1 + cure], unit.aa, x_c);
             if seen == Seen::Horizon {
                 continue;
             }
@@ -123,12 +123,12 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
             h_tt += unit.tt;
             if seen == Seen::Censored {
                 row[1 + cure] = unit.at;
-                scale(&mut row[2 + cure..], unit.am, x_t);
+                times(&mut row[2 + cure..], unit.am, x_t);
             }
             let row = &mut time_rows[i * narrow..(i + 1) * narrow];
             row[0] = unit.m;
             row[1] = unit.mt;
-            scale(&mut row[2..], unit.mm, x_t);
+            times(&mut row[2..], unit.mm, x_t);
         }
         let n = end - start;
         let used = if seen == Seen::Censored { wide } else { 1 + cure };
@@ -177,7 +177,7 @@ pub(super) fn unit_gradients(
     theta: &[f64],
 ) -> Vec<[f64; 2]> {
     let Widths { all, cure, time } = widths;
-    let (b, l, t) = (&theta[..cure], &theta[cure..cure + time], theta[cure + time]);
+    let (b, l, scale) = (&theta[..cure], &theta[cure..cure + time], LogScale::from(theta[cure + time]));
     (0..outcomes.u.len())
         .map(|i| {
             let z = &design[i * all..(i + 1) * all];
@@ -187,14 +187,14 @@ pub(super) fn unit_gradients(
                 outcomes.u[i],
                 dot(&z[..cure], b),
                 dot(&z[all - time..], l),
-                t,
+                scale,
             );
             [unit.a, unit.m]
         })
         .collect()
 }
 
-fn scale(to: &mut [f64], w: f64, x: &[f64]) {
+fn times(to: &mut [f64], w: f64, x: &[f64]) {
     to.iter_mut().zip(x).for_each(|(to, x)| *to = w * x);
 }
 
