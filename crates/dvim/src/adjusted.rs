@@ -761,7 +761,7 @@ fn estimate_once(
     let predictions = Predictions::new(setting, &models);
 
     let sizes = setting.group_sizes();
-    let Tuned { choices, path, known } = choose(setting, &models, &metrics, &predictions, &sizes, progress)?;
+    let Tuned { choices, path, known, searches } = choose(setting, &models, &metrics, &predictions, &sizes, progress)?;
 
     let done = AtomicUsize::new(0);
     let matched: Vec<Matched> = (0..setting.folds)
@@ -769,7 +769,7 @@ fn estimate_once(
         .map(|fold| {
             progress("matching", done.load(Relaxed), setting.folds)?;
             let learned = Learned { model: &models[fold], metrics: &metrics[fold], choices: &choices[fold] };
-            let matched = match_fold(setting, fold, &learned, &predictions, (&sizes, &known));
+            let matched = match_fold(setting, fold, &learned, &predictions, &sizes, &known, &searches);
             done.fetch_add(1, Relaxed);
             Ok(matched)
         })
@@ -816,13 +816,16 @@ struct Matched {
     leftover: [[f64; 2]; 2],
 }
 
-/// Finds the groups of a fold's units and corrects what they say. `known` has those that are known already, at each of the sizes.
+/// Finds the groups of a fold's units and corrects what they say. `known` has those that are known already, at each of the sizes, and `searches`
+/// what is ready to be searched, by fold, estimand and arm.
 fn match_fold(
     setting: &Setting,
     fold: usize,
     learned: &Learned<'_>,
     predictions: &Predictions,
-    (sizes, known): (&[usize], &Known),
+    sizes: &[usize],
+    known: &Known,
+    searches: &[Option<GroupSearch<'_>>],
 ) -> Matched {
     let (cohort, options) = (setting.cohort, setting.options);
     let Learned { model, metrics, choices } = *learned;
@@ -831,7 +834,14 @@ fn match_fold(
         let k = choices[part].group_size;
         let size = sizes.iter().position(|&s| s == k);
         [0, 1].map(|z| {
-            let search = GroupSearch::new(&setting.place, &metrics[part][z], part, z, &predictions.of_pool[fold]);
+            let made;
+            let search = match &searches[4 * fold + 2 * part + z] {
+                Some(search) => search,
+                None => {
+                    made = GroupSearch::new(&setting.place, &metrics[part][z], part, z, &predictions.of_pool[fold]);
+                    &made
+                }
+            };
             let known = |&i: &u32| match size {
                 Some(size) if cohort.arm(i as usize).index() == z => known[part][i as usize].get(size).copied(),
                 _ => None,
@@ -879,22 +889,28 @@ fn match_fold(
 type Known = [Vec<Vec<Offset>>; 2];
 
 /// K and w of each estimand in each fold, the path over all, and the groups that were found on the way.
-struct Tuned {
+struct Tuned<'a> {
     choices: Vec<[Choice; 2]>,
     path: Vec<PathPoint>,
     known: Known,
+    /// Of each fold, estimand and arm, where they are few enough to be kept.
+    searches: Vec<Option<GroupSearch<'a>>>,
 }
 
+/// Coordinates of all folds' indices up to which they are kept from the choice of K for the groups: some 100 MB.
+const KEPT_COORDINATES: usize = 10_000_000;
+
 /// K and w of each estimand in each fold, from units of the other folds.
-fn choose(
-    setting: &Setting,
+fn choose<'a>(
+    setting: &'a Setting,
     models: &[FoldModel],
-    metrics: &[[[Metric; 2]; 2]],
-    predictions: &Predictions,
+    metrics: &'a [[[Metric; 2]; 2]],
+    predictions: &'a Predictions,
     sizes: &[usize],
     progress: Progress<'_>,
-) -> Result<Tuned, Error> {
+) -> Result<Tuned<'a>, Error> {
     let options = setting.options;
+    let kept = 2 * models.len() * setting.cohort.all_covariates().len() <= KEPT_COORDINATES;
     let candidates: Vec<Choice> =
         sizes.iter().flat_map(|&k| options.weights.map(|weight| Choice { group_size: k, weight })).collect();
     let sample = hashed_sample(setting.cohort, setting.seed ^ 0x7475_6e65, options.tuning_units);
@@ -903,15 +919,15 @@ fn choose(
         .collect();
     let done = AtomicUsize::new(0);
     // Of units of the sample: the groups at each size, and losses against that of the first candidate.
-    type Scored = Vec<(usize, Vec<Offset>, Vec<f64>)>;
-    let scored: Vec<Scored> = jobs
+    type Scored<'a> = (Option<GroupSearch<'a>>, Vec<(usize, Vec<Offset>, Vec<f64>)>);
+    let scored: Vec<Scored<'a>> = jobs
         .par_iter()
         .map(|&(fold, part, z)| {
             progress("choosing the group size", done.load(Relaxed) / 4, models.len())?;
             let is_here = |i: usize| setting.fold_of[i] as usize == fold && setting.cohort.arm(i).index() == z;
             let of_fold: Vec<usize> = (0..sample.len()).filter(|&s| is_here(sample[s] as usize)).collect();
             if of_fold.is_empty() {
-                return Ok(Vec::new());
+                return Ok((None, Vec::new()));
             }
             let units: Vec<u32> = of_fold.iter().map(|&s| sample[s]).collect();
             let (metric, expected) = (&metrics[fold][part][z], &predictions.of_pool[fold]);
@@ -931,13 +947,16 @@ fn choose(
                 let differences = losses.iter().map(|l| l - losses[0]).collect();
                 (s, offsets, differences)
             });
-            Ok(scored.collect())
+            let scored = scored.collect();
+            Ok((kept.then_some(search), scored))
         })
         .collect::<Result<_, Error>>()?;
     // differences[part][unit of the sample][candidate].
     let mut differences: [Vec<Vec<f64>>; 2] = [vec![Vec::new(); sample.len()], vec![Vec::new(); sample.len()]];
     let mut known: Known = [(); 2].map(|()| vec![Vec::new(); setting.cohort.n_units()]);
-    for (&(_, part, _), scored) in jobs.iter().zip(scored) {
+    let mut searches = Vec::with_capacity(jobs.len());
+    for (&(_, part, _), (search, scored)) in jobs.iter().zip(scored) {
+        searches.push(search);
         for (s, offsets, of_candidates) in scored {
             known[part][sample[s] as usize] = offsets;
             differences[part][s] = of_candidates;
@@ -971,5 +990,5 @@ fn choose(
             PathPoint { is_time: part == TIME, choice: candidates[c], loss, se }
         })
         .collect();
-    Ok(Tuned { choices, path, known })
+    Ok(Tuned { choices, path, known, searches })
 }

@@ -3,7 +3,7 @@
 //! Everything here is computed with `libm` and `puruspe`, never with the system's mathematical
 //! library, so that the same input gives the same bits on every platform.
 
-use std::f64::consts::{FRAC_1_SQRT_2, LN_2};
+use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
 /// `√(2/π)`.
 const SQRT_2_OVER_PI: f64 = 0.797_884_560_802_865_4;
@@ -13,16 +13,16 @@ pub(crate) const FRAC_1_SQRT_2PI: f64 = 0.398_942_280_401_432_7;
 /// `1 / (1 + exp(-x))`, without overflow for any `x`.
 pub(crate) fn expit(x: f64) -> f64 {
     if x >= 0.0 {
-        1.0 / (1.0 + libm::exp(-x))
+        1.0 / (1.0 + exp(-x))
     } else {
-        let e = libm::exp(x);
+        let e = exp(x);
         e / (1.0 + e)
     }
 }
 
 /// `log(1 + exp(x))`: for positive `x` as `x + log(1 + exp(-x))`, so that nothing overflows.
 pub(crate) fn log1pexp(x: f64) -> f64 {
-    if x > 0.0 { x + libm::log1p(libm::exp(-x)) } else { libm::log1p(libm::exp(x)) }
+    if x > 0.0 { x + log1p(exp(-x)) } else { log1p(exp(x)) }
 }
 
 /// What a logistic likelihood needs at `x`, by one exponential: the same bits as [`expit`] and [`log1pexp`].
@@ -39,10 +39,10 @@ pub(crate) struct Logistic {
 
 impl Logistic {
     pub(crate) fn at(x: f64) -> Logistic {
-        let e = libm::exp(-x.abs());
+        let e = exp(-x.abs());
         let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
         let (up, down) = if x >= 0.0 { (large, small) } else { (small, large) };
-        Logistic { up, down, log1p: libm::log1p(e), x }
+        Logistic { up, down, log1p: log1p(e), x }
     }
 
     /// `log(1 + exp(x))`.
@@ -59,7 +59,66 @@ impl Logistic {
 /// `log(1 - exp(-x))` for `x ≥ 0`: Mächler (2012), "Accurately computing log(1 − exp(−|a|))",
 /// changes formula at `ln 2`.
 pub(crate) fn log1mexp(x: f64) -> f64 {
-    if x <= LN_2 { libm::log(-libm::expm1(-x)) } else { libm::log1p(-libm::exp(-x)) }
+    if x <= LN_2 { libm::log(-libm::expm1(-x)) } else { log1p(-exp(-x)) }
+}
+
+/// `ln 2`, in a part whose product with a small whole number is exact, and the rest.
+const LN_2_PARTS: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
+
+/// `exp(x)`, the bits of [`libm::exp`], without a branch that depends on `x` in an ordinary way: a likelihood has no order in
+/// which a processor could guess it. The algorithm and its constants are those of fdlibm's `e_exp.c` (K. C. Ng; © 1993, 2004 Sun
+/// Microsystems, "permission to use, copy, modify, and distribute this software is freely granted, provided that this notice is preserved").
+#[inline]
+#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
+pub(crate) fn exp(x: f64) -> f64 {
+    let high = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;
+    // Not a number, results that are no normal numbers, and 1 + x.
+    if !(0x3e30_0001..0x4086_2000).contains(&high) {
+        return libm::exp(x);
+    }
+    // x = k ln 2 + r, |r| ≤ ln(2)/2.
+    let whole = (x * LOG2_E + 0.5_f64.copysign(x)) as i32;
+    let k = if high > 0x3fd6_2e42 { whole } else { 0 };
+    let (upper, lower) = (x - f64::from(k) * LN_2_PARTS[0], f64::from(k) * LN_2_PARTS[1]);
+    let r = upper - lower;
+    let rr = r * r;
+    let series = 6.613_756_321_437_934_361_17e-5
+        + rr * (-1.653_390_220_546_525_153_90e-6 + rr * 4.138_136_797_057_238_460_39e-8);
+    let c = r - rr * (1.666_666_666_666_660_190_37e-1 + rr * (-2.777_777_777_701_559_338_42e-3 + rr * series));
+    let y = 1.0 + (r * c / (2.0 - c) - lower + upper);
+    y * f64::from_bits(((1023 + k) as u64) << 52)
+}
+
+/// `log(1 + x)`, the bits of [`libm::log1p`], in the same manner: fdlibm's `s_log1p.c` (as above).
+#[inline]
+#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
+pub(crate) fn log1p(x: f64) -> f64 {
+    if !(x > -0.99 && x < 1e15 && x.abs() > 1e-15) {
+        return libm::log1p(x);
+    }
+    let high = (x.to_bits() >> 32) as u32;
+    // 1 + x = 2^k (1 + f) with √½ ≤ 1 + f < √2, and c what is lost of 1 + x; as it is where 1 + x is there already.
+    let u = 1.0 + x;
+    let shifted = (u.to_bits() >> 32) as u32 + (0x3ff0_0000 - 0x3fe6_a09e);
+    let k = (shifted >> 20) as i32 - 0x3ff;
+    let c = if k >= 2 { 1.0 - (u - x) } else { x - (u - 1.0) } / u;
+    let reduced = u64::from((shifted & 0x000f_ffff) + 0x3fe6_a09e) << 32 | u.to_bits() & 0xffff_ffff;
+    let is_there = high < 0x3fda_827a || (high >> 31 != 0 && high <= 0xbfd2_bec4);
+    let mask = u64::from(is_there).wrapping_neg();
+    let f = f64::from_bits(mask & x.to_bits() | !mask & (f64::from_bits(reduced) - 1.0).to_bits());
+    let c = f64::from_bits(!mask & c.to_bits());
+    let k = f64::from(k & !(mask as i32));
+    let half_square = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let even =
+        w * (3.999_999_999_940_941_908e-1 + w * (2.222_219_843_214_978_396e-1 + w * 1.531_383_769_920_937_332e-1));
+    let odd = z
+        * (6.666_666_666_666_735_130e-1
+            + w * (2.857_142_874_366_239_149e-1
+                + w * (1.818_357_216_161_805_012e-1 + w * 1.479_819_860_511_658_591e-1)));
+    s * (half_square + (odd + even)) + (k * LN_2_PARTS[1] + c) - half_square + f + k * LN_2_PARTS[0]
 }
 
 /// `exp(-x²/2)`. The square is split in an exact and a small part (as in fdlibm's `erfc`), because
@@ -72,7 +131,7 @@ pub(crate) fn exp_half_square(x: f64) -> f64 {
     let high = f64::from_bits(x.to_bits() & 0xffff_ffff_f800_0000);
     // |small| < 2.4e-5: its series to the third power is exact to the last place.
     let small = -0.5 * (x - high) * (x + high);
-    libm::exp(-0.5 * high * high) * (1.0 + (small + small * small * (0.5 + small / 6.0)))
+    exp(-0.5 * high * high) * (1.0 + (small + small * small * (0.5 + small / 6.0)))
 }
 
 /// `exp(x²/2) Φ(-x)` for `x ≥ 0`, which neither over- nor underflows: `erfcx(x/√2)/2`.
@@ -99,7 +158,7 @@ pub(crate) fn f_upper_tail(x: f64, a: usize, b: usize) -> f64 {
 /// `log Φ(x)`: `log1p(-Φ(-x))` above zero; below it `-x²/2 + log(exp(x²/2) Φ(x))`.
 pub(crate) fn log_normal_cdf(x: f64) -> f64 {
     if x > 0.0 {
-        libm::log1p(-exp_half_square(x) * scaled_upper_tail(x))
+        log1p(-exp_half_square(x) * scaled_upper_tail(x))
     } else if x > -1.0 {
         libm::log(0.5 * libm::erfc(-x * FRAC_1_SQRT_2))
     } else {
@@ -157,7 +216,7 @@ impl NormalTail {
             let upper = density * scaled_upper_tail(x);
             let ratio = FRAC_1_SQRT_2PI * density / (1.0 - upper);
             let excess = x + ratio;
-            let log_cdf = if !wanted || x == 0.0 { below() } else { libm::log1p(-upper) };
+            let log_cdf = if !wanted || x == 0.0 { below() } else { log1p(-upper) };
             (NormalTail { ratio, excess, variance: 1.0 - ratio * excess }, log_cdf)
         }
     }
@@ -297,7 +356,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(b, a, 1.0 - x);
     }
-    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * libm::log1p(-x);
+    let log_front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b) + a * libm::log(x) + b * log1p(-x);
     let tiny = 1e-300;
     let guard = |v: f64| if v.abs() < tiny { tiny } else { v };
     let (mut c, mut d) = (1.0, 1.0 / guard(1.0 - (a + b) * x / (a + 1.0)));
@@ -316,7 +375,7 @@ fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
             break;
         }
     }
-    libm::exp(log_front) * fraction / a
+    exp(log_front) * fraction / a
 }
 
 #[cfg(test)]
@@ -331,6 +390,36 @@ mod tests {
     //   quantile: findroot(log Phi(x) - log p)
     //   log(-expm1(-x)), log1p(exp(-x)), x + log1p(exp(-x))
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        /// Bit for bit those of libm: ordinary numbers, all bit patterns, and the edges of the reductions.
+        #[test]
+        fn exp_and_log1p_are_those_of_libm(
+            x in prop_oneof![
+                -5.0..5.0_f64,
+                -800.0..800.0_f64,
+                any::<f64>(),
+                any::<u64>().prop_map(f64::from_bits),
+                (0.2..2.0_f64).prop_map(|x| -x),
+                (0x3fd6_2e41_u64..0x3fd6_2e45, any::<u32>(), any::<bool>()).prop_map(edge),
+                (0x3ff0_a2b0_u64..0x3ff0_a2b5, any::<u32>(), any::<bool>()).prop_map(edge),
+                (0x3fda_8278_u64..0x3fda_827c, any::<u32>(), any::<bool>()).prop_map(edge),
+                (0x3fd2_bec2_u64..0x3fd2_bec6, any::<u32>(), any::<bool>()).prop_map(edge),
+                (0x3e2f_fffe_u64..0x3e30_0002, any::<u32>(), any::<bool>()).prop_map(edge),
+                (0x4086_1ffe_u64..0x4086_2330, any::<u32>(), any::<bool>()).prop_map(edge),
+            ],
+        ) {
+            let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            prop_assert!(same(exp(x), libm::exp(x)), "exp({x:e}): {:e} {:e}", exp(x), libm::exp(x));
+            prop_assert!(same(log1p(x), libm::log1p(x)), "log1p({x:e}): {:e} {:e}", log1p(x), libm::log1p(x));
+        }
+    }
+
+    fn edge((high, low, negative): (u64, u32, bool)) -> f64 {
+        f64::from_bits(u64::from(negative) << 63 | high << 32 | u64::from(low))
+    }
 
     #[test]
     fn student_quantiles_are_those_of_scipy() {

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 
 use super::optimize::{Evaluation, Objective};
 use crate::numeric::{
-    FRAC_1_SQRT_2PI, Logistic, NormalTail, exp_half_square, log_normal_cdf, log1mexp, scaled_upper_tail,
+    FRAC_1_SQRT_2PI, Logistic, NormalTail, exp, exp_half_square, log_normal_cdf, log1mexp, scaled_upper_tail,
 };
 
 /// `ln √(2π)`.
@@ -57,7 +57,7 @@ pub(crate) struct LogScale {
 
 impl From<f64> for LogScale {
     fn from(t: f64) -> LogScale {
-        LogScale { t, s: libm::exp(t) }
+        LogScale { t, s: exp(t) }
     }
 }
 
@@ -191,7 +191,7 @@ fn truncated_survival(q: f64, u_horizon: f64, u: f64, m: f64, s: f64) -> Latency
         // D = Φ(-q) (1 - ratio), ratio = Φ(-h)/Φ(-q), in logarithms.
         let log_ratio = -0.5 * width * (h + q) + libm::log(scaled_upper_tail(h) / upper_q);
         let a = FRAC_1_SQRT_2PI / upper_q / -libm::expm1(log_ratio);
-        let b = a * libm::exp(-0.5 * width * (h + q));
+        let b = a * exp(-0.5 * width * (h + q));
         let (r, e) = (at_h.ratio, at_h.excess);
         let l_m = a - b;
         let l_t = q * a - h * b;
@@ -238,7 +238,7 @@ const LARGEST_EXPONENT: f64 = 300.0;
 impl Weibull {
     /// `ln F(h)`, `F(h) = 1 - exp(-e^h)`: with `r = f/F = e^h/(exp(e^h) - 1)` it is `(ln F)' = r`, `(ln F)'' = r (1 - e^h - r)`.
     fn log_cdf(h: f64, s: f64) -> LatencyTerms {
-        let e = libm::exp(h.min(LARGEST_EXPONENT));
+        let e = exp(h.min(LARGEST_EXPONENT));
         if e > 700.0 {
             return LatencyTerms::default();
         }
@@ -254,7 +254,7 @@ impl Latency for Weibull {
     fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         let (t, s) = scale.both();
         let z = (u - m) / s;
-        let e = libm::exp(z.min(LARGEST_EXPONENT));
+        let e = exp(z.min(LARGEST_EXPONENT));
         let mut density = location_scale(z - e - t, 1.0 - e, -e, z, s);
         density.t -= 1.0;
         if self.u_horizon == f64::INFINITY {
@@ -270,7 +270,7 @@ impl Latency for Weibull {
         }
         let (_, s) = scale.both();
         let q = (u - m) / s;
-        let e = libm::exp(q.min(LARGEST_EXPONENT));
+        let e = exp(q.min(LARGEST_EXPONENT));
         if self.u_horizon == f64::INFINITY {
             return location_scale(-e, -e, -e, q, s);
         }
@@ -280,7 +280,7 @@ impl Latency for Weibull {
         // Both tails vanish together far on the left: there A = 1/(exp(h - q) - 1).
         let (a, log_gap) =
             if width > 0.0 { (e / -libm::expm1(-width), log1mexp(width)) } else { (1.0 / ratio, q + libm::log(ratio)) };
-        let b = a * (1.0 + ratio) * libm::exp(-width);
+        let b = a * (1.0 + ratio) * exp(-width);
         let b = if b.is_finite() { b } else { 0.0 };
         let rho = [a * (1.0 - e), b * (1.0 - e * (1.0 + ratio))];
         gap(-e + log_gap, [a, b], rho, [q, h], s).minus(Weibull::log_cdf(h, s))
@@ -436,17 +436,17 @@ pub(super) fn log_survival(u_horizon: f64, u: f64, m: f64, t: f64) -> f64 {
 /// Since `m + s²/2 - (h - s)²/2 = u_H - h²/2`, with `Q(x) = exp(x²/2) Φ(-x)` it is `exp(u_H) Q(s - h)/Q(-h)`
 /// for `h < 0`, and `exp(u_H - h²/2) Q(s - h)/Φ(h)` for `0 ≤ h < s`: no overflow where the mean is below the horizon.
 pub(crate) fn truncated_mean(u_horizon: f64, m: f64, t: f64) -> f64 {
-    let s = libm::exp(t);
+    let s = exp(t);
     if u_horizon == f64::INFINITY {
-        return libm::exp(m + 0.5 * s * s);
+        return exp(m + 0.5 * s * s);
     }
     let h = (u_horizon - m) / s;
     if h < 0.0 {
-        libm::exp(u_horizon) * (scaled_upper_tail(s - h) / scaled_upper_tail(-h))
+        exp(u_horizon) * (scaled_upper_tail(s - h) / scaled_upper_tail(-h))
     } else if h < s {
-        libm::exp(u_horizon) * exp_half_square(h) * scaled_upper_tail(s - h) / libm::exp(log_normal_cdf(h))
+        exp(u_horizon) * exp_half_square(h) * scaled_upper_tail(s - h) / exp(log_normal_cdf(h))
     } else {
-        libm::exp(m + 0.5 * s * s + log_normal_cdf(h - s) - log_normal_cdf(h))
+        exp(m + 0.5 * s * s + log_normal_cdf(h - s) - log_normal_cdf(h))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::cure::{
     GAUSS_8, GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, UnitTerms, Weibull,
     truncated_mean, unit_terms,
 };
-use crate::numeric::{expit, log1pexp, normal_cdf};
+use crate::numeric::{exp, expit, log1pexp, normal_cdf};
 
 /// Family of the event time of the uncured, truncated at the horizon: `ln T = location + σ ε`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Family {
     /// `F(u)/F(u_H)` at many log times up to the horizon, to an absolute error of 1e-10: for sums, in a fraction of the time of
     /// [`Family::event_share`].
     pub(super) fn event_shares(self, u_horizon: f64, u: &[f64], m: f64, t: f64, out: &mut [f64]) {
-        let scale = libm::exp(-t);
+        let scale = exp(-t);
         let gamma = match self {
             Family::GeneralisedGamma(q) if q != 0 => Some(GeneralisedGamma::new(u_horizon, shape(q))),
             _ => None,
@@ -115,11 +115,11 @@ impl Family {
             let z = (u - m) * scale;
             match self {
                 Family::LogNormal => normal_cdf(z),
-                Family::Weibull => -libm::expm1(-libm::exp(z)),
+                Family::Weibull => -libm::expm1(-exp(z)),
                 Family::LogLogistic => expit(z),
                 Family::GeneralisedGamma(_) => match &gamma {
                     Some(_) if z == f64::NEG_INFINITY => 0.0,
-                    Some(gamma) => libm::exp(gamma.log_tails(z)[0]),
+                    Some(gamma) => exp(gamma.log_tails(z)[0]),
                     None => normal_cdf(z),
                 },
             }
@@ -138,12 +138,12 @@ impl Family {
     pub(super) fn mean(self, u_horizon: f64, m: f64, t: f64) -> f64 {
         let mean = match self {
             Family::LogNormal => truncated_mean(u_horizon, m, t),
-            Family::Weibull => weibull_mean(u_horizon, m, libm::exp(t)),
-            Family::LogLogistic => log_logistic_mean(u_horizon, m, libm::exp(t)),
+            Family::Weibull => weibull_mean(u_horizon, m, exp(t)),
+            Family::LogLogistic => log_logistic_mean(u_horizon, m, exp(t)),
             Family::GeneralisedGamma(0) => truncated_mean(u_horizon, m, t),
-            Family::GeneralisedGamma(q) => GeneralisedGamma::new(u_horizon, shape(q)).mean(m, libm::exp(t)),
+            Family::GeneralisedGamma(q) => GeneralisedGamma::new(u_horizon, shape(q)).mean(m, exp(t)),
         };
-        let horizon = libm::exp(u_horizon);
+        let horizon = exp(u_horizon);
         match mean {
             mean if mean.is_nan() => {
                 if m < u_horizon {
@@ -180,13 +180,13 @@ impl fmt::Display for Family {
 /// Relative error below 1e-12 (tested against quadrature).
 fn weibull_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
     let a = 1.0 + s;
-    let full = || libm::exp(m + libm::lgamma(a));
+    let full = || exp(m + libm::lgamma(a));
     let h = (u_horizon - m) / s;
     if h > 7.0 {
         // w > 1,096: what lies beyond the horizon is below e^-1000.
         return full();
     }
-    let w = libm::exp(h);
+    let w = exp(h);
     if w < a + 1.0 {
         let (mut term, mut sum, mut k) = (1.0 / a, 1.0 / a, a);
         while term > 1e-17 * sum {
@@ -195,7 +195,7 @@ fn weibull_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
             sum += term;
         }
         let factor = if w > 0.0 { w / libm::expm1(w) } else { 1.0 };
-        return libm::exp(u_horizon) * factor * sum;
+        return exp(u_horizon) * factor * sum;
     }
     // Γ(a, w) = e^{-w} w^a / (w + 1 - a - 1(1-a)/(w + 3 - a - …)).
     let tiny = 1e-300;
@@ -215,7 +215,7 @@ fn weibull_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
         }
     }
     // w^a e^{-w} in units of exp(m): H/exp(m) = w^s.
-    let upper = libm::exp(u_horizon - w) * w * fraction;
+    let upper = exp(u_horizon - w) * w * fraction;
     (full() - upper) / -libm::expm1(-w)
 }
 
@@ -237,7 +237,7 @@ const LARGEST_CLOSED_SPREAD: f64 = 0.9;
 fn log_logistic_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
     let h = (u_horizon - m) / s;
     if h <= 0.0 {
-        let e = libm::exp(h);
+        let e = exp(h);
         let (x, rest) = (e / (1.0 + e), 1.0 / (1.0 + e));
         let (mut term, mut sum, mut k) = (1.0, 1.0, 0.0);
         while term > 1e-17 * sum {
@@ -245,14 +245,14 @@ fn log_logistic_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
             term *= x * (k + 1.0) / (1.0 + s + k);
             sum += term;
         }
-        return libm::exp(u_horizon) * rest * sum / (1.0 + s);
+        return exp(u_horizon) * rest * sum / (1.0 + s);
     }
     if s <= LARGEST_CLOSED_SPREAD {
         let whole = if s > 1e-9 { PI * s / libm::sin(PI * s) } else { 1.0 };
         let above = if h > 700.0 {
             0.0
         } else {
-            let y = libm::exp(-log1pexp(h));
+            let y = exp(-log1pexp(h));
             let (mut coefficient, mut sum, mut k) = (1.0, 1.0 / (1.0 - s), 0.0);
             loop {
                 coefficient *= (k - s) / (k + 1.0) * y;
@@ -263,9 +263,9 @@ fn log_logistic_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
                     break;
                 }
             }
-            sum * libm::exp((s - 1.0) * log1pexp(h))
+            sum * exp((s - 1.0) * log1pexp(h))
         };
-        return libm::exp(m) * (whole - above) * (1.0 + libm::exp(-h));
+        return exp(m) * (whole - above) * (1.0 + exp(-h));
     }
     // w = h - z from zero to where e^{-(1+s)w} (beyond the centre) has vanished.
     let reach = h + 40.0 / (1.0 + s);
@@ -277,12 +277,12 @@ fn log_logistic_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
         for (node, weight) in GAUSS_8 {
             for sign in [-1.0, 1.0] {
                 let w = width * (k as f64 + 0.5 + 0.5 * sign * node);
-                let e = libm::exp(-(h - w).abs());
-                sum += 0.5 * width * weight * libm::exp(-s * w) * e / ((1.0 + e) * (1.0 + e));
+                let e = exp(-(h - w).abs());
+                sum += 0.5 * width * weight * exp(-s * w) * e / ((1.0 + e) * (1.0 + e));
             }
         }
     }
-    libm::exp(u_horizon) * sum * (1.0 + libm::exp(-h))
+    exp(u_horizon) * sum * (1.0 + exp(-h))
 }
 
 /// Longest panel of the quadrature: the logistic density has poles at distance π.
