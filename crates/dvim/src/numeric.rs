@@ -34,15 +34,44 @@ pub(crate) struct Logistic {
     pub(crate) down: f64,
     /// `log(1 + exp(-|x|))`.
     log1p: f64,
-    x: f64,
+    pub(crate) x: f64,
 }
 
 impl Logistic {
     pub(crate) fn at(x: f64) -> Logistic {
         let e = exp(-x.abs());
+        Logistic::of(x, e, log1p(e))
+    }
+
+    /// At each of many, the same bits: several at a time where the processor can.
+    pub(crate) fn at_each(x: &[f64], out: &mut Vec<Logistic>) {
+        out.clear();
+        for x in x.chunks(LOGISTICS) {
+            if !x.iter().all(|x| (1e-8..34.0).contains(&x.abs())) {
+                out.extend(x.iter().map(|&x| Logistic::at(x)));
+                continue;
+            }
+            let (mut e, mut log1p) = ([0.0; LOGISTICS], [0.0; LOGISTICS]);
+            #[cfg(target_arch = "x86_64")]
+            let is_wide = is_x86_feature_detected!("avx2") && {
+                // SAFETY: the processor has AVX2.
+                unsafe { exp_and_log1p_avx2(x, &mut e, &mut log1p) };
+                true
+            };
+            #[cfg(not(target_arch = "x86_64"))]
+            let is_wide = false;
+            if !is_wide {
+                exp_and_log1p(x, &mut e, &mut log1p);
+            }
+            out.extend(x.iter().zip(e).zip(log1p).map(|((&x, e), log1p)| Logistic::of(x, e, log1p)));
+        }
+    }
+
+    #[inline(always)]
+    fn of(x: f64, e: f64, log1p: f64) -> Logistic {
         let (large, small) = (1.0 / (1.0 + e), e / (1.0 + e));
         let (up, down) = if x >= 0.0 { (large, small) } else { (small, large) };
-        Logistic { up, down, log1p: log1p(e), x }
+        Logistic { up, down, log1p, x }
     }
 
     /// `log(1 + exp(x))`.
@@ -54,6 +83,22 @@ impl Logistic {
     pub(crate) fn log1pexp_minus(&self) -> f64 {
         if self.x < 0.0 { -self.x + self.log1p } else { self.log1p }
     }
+}
+
+/// Numbers that [`Logistic::at_each`] takes at once.
+const LOGISTICS: usize = 64;
+
+/// `e = exp(-|x|)` and `log(1 + e)` for 1e-8 < |x| < 34: nothing but arithmetic, for vector registers.
+#[inline(always)]
+fn exp_and_log1p(x: &[f64], e: &mut [f64; LOGISTICS], log1p: &mut [f64; LOGISTICS]) {
+    e.iter_mut().zip(x).for_each(|(e, x)| *e = ordinary_exp(-x.abs()));
+    log1p.iter_mut().zip(e).for_each(|(log1p, e)| *log1p = ordinary_log1p(*e));
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn exp_and_log1p_avx2(x: &[f64], e: &mut [f64; LOGISTICS], log1p: &mut [f64; LOGISTICS]) {
+    exp_and_log1p(x, e, log1p);
 }
 
 /// `log(1 - exp(-x))` for `x ≥ 0`: Mächler (2012), "Accurately computing log(1 − exp(−|a|))",
@@ -69,13 +114,20 @@ const LN_2_PARTS: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e
 /// which a processor could guess it. The algorithm and its constants are those of fdlibm's `e_exp.c` (K. C. Ng; © 1993, 2004 Sun
 /// Microsystems, "permission to use, copy, modify, and distribute this software is freely granted, provided that this notice is preserved").
 #[inline]
-#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
 pub(crate) fn exp(x: f64) -> f64 {
     let high = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;
     // Not a number, results that are no normal numbers, and 1 + x.
     if !(0x3e30_0001..0x4086_2000).contains(&high) {
         return libm::exp(x);
     }
+    ordinary_exp(x)
+}
+
+/// `exp(x)` for 2⁻²⁸ < |x| < 708.
+#[inline(always)]
+#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
+fn ordinary_exp(x: f64) -> f64 {
+    let high = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;
     // x = k ln 2 + r, |r| ≤ ln(2)/2.
     let whole = (x * LOG2_E + 0.5_f64.copysign(x)) as i32;
     let k = if high > 0x3fd6_2e42 { whole } else { 0 };
@@ -91,11 +143,17 @@ pub(crate) fn exp(x: f64) -> f64 {
 
 /// `log(1 + x)`, the bits of [`libm::log1p`], in the same manner: fdlibm's `s_log1p.c` (as above).
 #[inline]
-#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
 pub(crate) fn log1p(x: f64) -> f64 {
     if !(x > -0.99 && x < 1e15 && x.abs() > 1e-15) {
         return libm::log1p(x);
     }
+    ordinary_log1p(x)
+}
+
+/// `log(1 + x)` for -0.99 < x < 1e15, |x| > 1e-15.
+#[inline(always)]
+#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
+fn ordinary_log1p(x: f64) -> f64 {
     let high = (x.to_bits() >> 32) as u32;
     // 1 + x = 2^k (1 + f) with √½ ≤ 1 + f < √2, and c what is lost of 1 + x; as it is where 1 + x is there already.
     let u = 1.0 + x;

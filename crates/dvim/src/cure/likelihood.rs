@@ -389,7 +389,20 @@ fn unit_terms_among<L: Latency>(
     scale: impl Into<LogScale>,
     offset: f64,
 ) -> UnitTerms {
-    let cure = Logistic::at(a);
+    unit_terms_of(latency, seen, u, Logistic::at(a), m, scale, offset)
+}
+
+/// The same where the logistic function at `a` is known.
+pub(crate) fn unit_terms_of<L: Latency>(
+    latency: &L,
+    seen: Seen,
+    u: f64,
+    cure: Logistic,
+    m: f64,
+    scale: impl Into<LogScale>,
+    offset: f64,
+) -> UnitTerms {
+    let a = cure.x;
     let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
         Seen::Horizon => UnitTerms { value: -cure.log1pexp_minus(), a: cure.down, aa: -spread, ..UnitTerms::default() },

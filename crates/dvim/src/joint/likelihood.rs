@@ -5,7 +5,8 @@
 
 use super::family::Family;
 use super::matrix::{dot, product};
-use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, unit_terms};
+use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, unit_terms_of};
+use crate::numeric::Logistic;
 
 /// Units of a chunk: its design and weights stay in the second-level cache.
 const CHUNK: usize = 256;
@@ -105,13 +106,16 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
     let mut cure_rows = vec![0.0; CHUNK * wide];
     let mut time_rows = vec![0.0; CHUNK * narrow];
     let (mut value, mut g_t, mut h_tt) = (0.0, 0.0, 0.0);
+    let (mut logits, mut cured) = (Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK));
     for (seen, start, end) in outcomes.chunks() {
         let rows = &design[start * all..end * all];
-        for (i, z) in rows.chunks_exact(all).enumerate() {
+        logits.clear();
+        logits.extend(rows.chunks_exact(all).map(|z| dot(&z[..cure], b)));
+        Logistic::at_each(&logits, &mut cured);
+        for (i, (z, &cured)) in rows.chunks_exact(all).zip(&cured).enumerate() {
             let (x_c, x_t) = (&z[..cure], &z[shift..]);
-            let a = dot(x_c, b);
             let m = if seen == Seen::Horizon { 0.0 } else { dot(x_t, l) };
-            let unit = unit_terms(latency, seen, outcomes.u[start + i], a, m, scale);
+            let unit = unit_terms_of(latency, seen, outcomes.u[start + i], cured, m, scale, 0.0);
             value += unit.value;
             let row = &mut cure_rows[i * wide..(i + 1) * wide];
             row[0] = unit.a;
