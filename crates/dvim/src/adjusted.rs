@@ -517,14 +517,19 @@ impl<'a> Setting<'a> {
 
     /// Mean out-of-fold log-likelihood of each family under linear terms, on a sample of units.
     fn compare_families(&self, terms: &Terms) -> Result<Vec<(Family, f64)>, Error> {
-        let shape = self.gamma_shape()?;
+        let compare = |families: &[Family]| -> Result<Vec<(Family, f64)>, Error> {
+            let options = |&family: &Family| JointOptions { family, rounds: 0, ..JointOptions::default() };
+            let (sums, count) = self.out_of_fold(terms, &families.iter().map(options).collect::<Vec<_>>())?;
+            let mean = |(&family, sum): (&Family, f64)| (family, sum / f64::max(count as f64, 1.0));
+            Ok(families.iter().zip(sums).map(mean).collect())
+        };
+        let (shape, simple) = rayon::join(|| self.gamma_shape(), || compare(&Family::ALL));
+        let (shape, mut all) = (shape?, simple?);
         // Where it promises nothing beyond its special cases it is not worth its fits.
-        let promising = shape.hundredths != 0 && shape.gain > self.options.gain_for_shape;
-        let gamma = promising.then_some(Family::GeneralisedGamma(shape.hundredths));
-        let all: Vec<Family> = Family::ALL.into_iter().chain(gamma).collect();
-        let options = |&family: &Family| JointOptions { family, rounds: 0, ..JointOptions::default() };
-        let (sums, count) = self.out_of_fold(terms, &all.iter().map(options).collect::<Vec<_>>())?;
-        Ok(all.into_iter().zip(sums).map(|(family, sum)| (family, sum / f64::max(count as f64, 1.0))).collect())
+        if shape.hundredths != 0 && shape.gain > self.options.gain_for_shape {
+            all.extend(compare(&[Family::GeneralisedGamma(shape.hundredths)])?);
+        }
+        Ok(all)
     }
 
     /// The metric of each estimand in each arm: own importance, some of the other arm's, and a floor.

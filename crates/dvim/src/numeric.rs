@@ -46,24 +46,14 @@ impl Logistic {
     /// At each of many, the same bits: several at a time where the processor can.
     pub(crate) fn at_each(x: &[f64], out: &mut Vec<Logistic>) {
         out.clear();
-        for x in x.chunks(LOGISTICS) {
-            if !x.iter().all(|x| (1e-8..34.0).contains(&x.abs())) {
-                out.extend(x.iter().map(|&x| Logistic::at(x)));
-                continue;
-            }
-            let (mut e, mut log1p) = ([0.0; LOGISTICS], [0.0; LOGISTICS]);
-            #[cfg(target_arch = "x86_64")]
-            let is_wide = is_x86_feature_detected!("avx2") && {
-                // SAFETY: the processor has AVX2.
-                unsafe { exp_and_log1p_avx2(x, &mut e, &mut log1p) };
-                true
-            };
-            #[cfg(not(target_arch = "x86_64"))]
-            let is_wide = false;
-            if !is_wide {
-                exp_and_log1p(x, &mut e, &mut log1p);
-            }
-            out.extend(x.iter().zip(e).zip(log1p).map(|((&x, e), log1p)| Logistic::of(x, e, log1p)));
+        for x in x.chunks(LANES) {
+            let mut size = [1.0; LANES];
+            size.iter_mut().zip(x).for_each(|(size, x)| *size = x.abs().clamp(1e-8, 34.0));
+            let (mut e, mut log1p) = ([0.0; LANES], [0.0; LANES]);
+            in_wide_registers!(logistics(&size, &mut e, &mut log1p));
+            out.extend(x.iter().zip(size).zip(e).zip(log1p).map(|(((&x, size), e), log1p)| {
+                if size == x.abs() { Logistic::of(x, e, log1p) } else { Logistic::at(x) }
+            }));
         }
     }
 
@@ -85,20 +75,63 @@ impl Logistic {
     }
 }
 
-/// Numbers that [`Logistic::at_each`] takes at once.
-const LOGISTICS: usize = 64;
+/// Numbers that are taken at once where there are many.
+const LANES: usize = 64;
 
-/// `e = exp(-|x|)` and `log(1 + e)` for 1e-8 < |x| < 34: nothing but arithmetic, for vector registers.
+/// Calls a function, compiled for registers of 256 bits where the processor has them. Nothing is contracted: the bits are the same.
+macro_rules! in_wide_registers {
+    ($name:ident($($argument:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        let is_done = is_x86_feature_detected!("avx2") && {
+            // SAFETY: the processor has AVX2.
+            unsafe { wide::$name($($argument),*) };
+            true
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_done = false;
+        if !is_done {
+            $name($($argument),*);
+        }
+    }};
+}
+use in_wide_registers;
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::LANES;
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn logistics(x: &[f64; LANES], e: &mut [f64; LANES], log1p: &mut [f64; LANES]) {
+        super::logistics(x, e, log1p);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn tails(
+        x: &[f64; LANES],
+        upper: &mut [f64; LANES],
+        density: &mut [f64; LANES],
+        log: &mut [f64; LANES],
+    ) {
+        super::tails(x, upper, density, log);
+    }
+}
+
+/// `e = exp(-x)` and `log(1 + e)` for 1e-8 ≤ x ≤ 34: nothing but arithmetic, for vector registers.
 #[inline(always)]
-fn exp_and_log1p(x: &[f64], e: &mut [f64; LOGISTICS], log1p: &mut [f64; LOGISTICS]) {
-    e.iter_mut().zip(x).for_each(|(e, x)| *e = ordinary_exp(-x.abs()));
+fn logistics(x: &[f64; LANES], e: &mut [f64; LANES], log1p: &mut [f64; LANES]) {
+    e.iter_mut().zip(x).for_each(|(e, x)| *e = ordinary_exp(-x));
     log1p.iter_mut().zip(e).for_each(|(log1p, e)| *log1p = ordinary_log1p(*e));
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn exp_and_log1p_avx2(x: &[f64], e: &mut [f64; LOGISTICS], log1p: &mut [f64; LOGISTICS]) {
-    exp_and_log1p(x, e, log1p);
+/// `exp(-x²/2)`, `Φ(-x)` and `log Φ(x)` for 0.001 ≤ x ≤ 7.5, in the same manner; `upper` comes with `exp(x²/2) Φ(-x)`.
+#[inline(always)]
+fn tails(x: &[f64; LANES], upper: &mut [f64; LANES], density: &mut [f64; LANES], log_cdf: &mut [f64; LANES]) {
+    for k in 0..LANES {
+        let (square, rest) = half_square(x[k]);
+        density[k] = ordinary_exp(square) * rest;
+        upper[k] *= density[k];
+    }
+    log_cdf.iter_mut().zip(upper).for_each(|(log, upper)| *log = ordinary_log1p(-*upper));
 }
 
 /// `log(1 - exp(-x))` for `x ≥ 0`: Mächler (2012), "Accurately computing log(1 − exp(−|a|))",
@@ -186,10 +219,17 @@ pub(crate) fn exp_half_square(x: f64) -> f64 {
     if x > 40.0 {
         return 0.0;
     }
+    let (square, rest) = half_square(x);
+    exp(square) * rest
+}
+
+/// Of `exp(-x²/2)`, 0 ≤ x ≤ 40: the exact part of the exponent, and the exponential of what is left of it.
+#[inline(always)]
+fn half_square(x: f64) -> (f64, f64) {
     let high = f64::from_bits(x.to_bits() & 0xffff_ffff_f800_0000);
     // |small| < 2.4e-5: its series to the third power is exact to the last place.
     let small = -0.5 * (x - high) * (x + high);
-    exp(-0.5 * high * high) * (1.0 + (small + small * small * (0.5 + small / 6.0)))
+    (-0.5 * high * high, 1.0 + (small + small * small * (0.5 + small / 6.0)))
 }
 
 /// `exp(x²/2) Φ(-x)` for `x ≥ 0`, which neither over- nor underflows: `erfcx(x/√2)/2`.
@@ -272,10 +312,37 @@ impl NormalTail {
                 return (NormalTail { ratio: 0.0, excess: x, variance: 1.0 }, below());
             }
             let upper = density * scaled_upper_tail(x);
-            let ratio = FRAC_1_SQRT_2PI * density / (1.0 - upper);
-            let excess = x + ratio;
             let log_cdf = if !wanted || x == 0.0 { below() } else { log1p(-upper) };
-            (NormalTail { ratio, excess, variance: 1.0 - ratio * excess }, log_cdf)
+            (NormalTail::above(x, density, upper), log_cdf)
+        }
+    }
+
+    /// For `x ≥ 0`, from `exp(-x²/2)` and `Φ(-x)`.
+    #[inline(always)]
+    fn above(x: f64, density: f64, upper: f64) -> NormalTail {
+        let ratio = FRAC_1_SQRT_2PI * density / (1.0 - upper);
+        let excess = x + ratio;
+        NormalTail { ratio, excess, variance: 1.0 - ratio * excess }
+    }
+
+    /// [`NormalTail::and_log_cdf`] at each of many, the same bits: several at a time where the processor can.
+    pub(crate) fn and_log_cdf_at_each(x: &[f64], out: &mut Vec<(NormalTail, f64)>) {
+        out.clear();
+        for x in x.chunks(LANES) {
+            let (mut inside, mut upper) = ([1.0; LANES], [0.5; LANES]);
+            for (k, x) in x.iter().enumerate() {
+                inside[k] = x.clamp(1e-3, 7.5);
+                upper[k] = scaled_upper_tail(inside[k]);
+            }
+            let (mut density, mut log_cdf) = ([0.0; LANES], [0.0; LANES]);
+            in_wide_registers!(tails(&inside, &mut upper, &mut density, &mut log_cdf));
+            out.extend(x.iter().enumerate().map(|(k, &x)| {
+                if x == inside[k] {
+                    (NormalTail::above(x, density[k], upper[k]), log_cdf[k])
+                } else {
+                    NormalTail::and_log_cdf(x)
+                }
+            }));
         }
     }
 }
@@ -472,6 +539,29 @@ mod tests {
             let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
             prop_assert!(same(exp(x), libm::exp(x)), "exp({x:e}): {:e} {:e}", exp(x), libm::exp(x));
             prop_assert!(same(log1p(x), libm::log1p(x)), "log1p({x:e}): {:e} {:e}", log1p(x), libm::log1p(x));
+        }
+    }
+
+    proptest! {
+        /// At many they are those at each, bit for bit, also beyond what goes several at a time.
+        #[test]
+        fn many_at_once_are_each(
+            x in prop::collection::vec(prop_oneof![-8.0..8.0_f64, -50.0..50.0_f64, -1e-7..1e-7_f64, Just(0.0), any::<f64>()], 0..150),
+        ) {
+            let bits = |l: &Logistic| [l.up, l.down, l.log1p, l.x].map(f64::to_bits);
+            let mut many = Vec::new();
+            Logistic::at_each(&x, &mut many);
+            prop_assert_eq!(many.len(), x.len());
+            for (found, &x) in many.iter().zip(&x) {
+                prop_assert_eq!(bits(found), bits(&Logistic::at(x)), "{}", x);
+            }
+            let bits = |(t, log): &(NormalTail, f64)| [t.ratio, t.excess, t.variance, *log].map(f64::to_bits);
+            let mut many = Vec::new();
+            NormalTail::and_log_cdf_at_each(&x, &mut many);
+            prop_assert_eq!(many.len(), x.len());
+            for (found, &x) in many.iter().zip(&x) {
+                prop_assert_eq!(bits(found), bits(&NormalTail::and_log_cdf(x)), "{}", x);
+            }
         }
     }
 

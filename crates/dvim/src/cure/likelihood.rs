@@ -46,6 +46,11 @@ pub(crate) trait Latency: Sync {
     fn log_density(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms;
     /// Log probability of an event between `u` and the horizon.
     fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms;
+    /// Log densities of many, the same bits as one by one.
+    fn log_densities(&self, u: &[f64], m: &[f64], scale: LogScale, out: &mut Vec<LatencyTerms>) {
+        out.clear();
+        out.extend(u.iter().zip(m).map(|(&u, &m)| self.log_density(u, m, scale)));
+    }
 }
 
 /// A log scale `t` with the scale `s = exp(t)`, which all units of a sum share.
@@ -102,16 +107,22 @@ impl Latency for LogNormal {
                 tt: -2.0 * squares - h * e - h * h * v,
             }
         } else {
-            let (NormalTail { ratio: r, excess: e, variance: v }, log_cdf) = NormalTail::and_log_cdf(h);
-            LatencyTerms {
-                value: -LN_SQRT_2PI - 0.5 * z * z - t - log_cdf,
-                m: (z + r) / s,
-                t: z * z - 1.0 + h * r,
-                mm: -v / (s * s),
-                mt: (-2.0 * z - r + h * r * e) / s,
-                tt: -2.0 * z * z - h * r + h * h * r * e,
-            }
+            LogNormal::below_horizon(z, h, NormalTail::and_log_cdf(h), scale)
         }
+    }
+
+    fn log_densities(&self, u: &[f64], m: &[f64], scale: LogScale, out: &mut Vec<LatencyTerms>) {
+        out.clear();
+        let h: Vec<f64> = m.iter().map(|m| (self.u_horizon - m) / scale.s).collect();
+        let mut tails = Vec::with_capacity(h.len());
+        NormalTail::and_log_cdf_at_each(&h, &mut tails);
+        out.extend(u.iter().zip(m).zip(h.iter().zip(tails)).map(|((&u, &m), (&h, tail))| {
+            if (0.0..f64::INFINITY).contains(&h) {
+                LogNormal::below_horizon((u - m) / scale.s, h, tail, scale)
+            } else {
+                self.log_density(u, m, scale)
+            }
+        }));
     }
 
     /// `ln K`, `K = 1 - Φ(q)/Φ(h) = (Φ(h) - Φ(q))/Φ(h)`, `q = (u - m)/s`.
@@ -130,6 +141,22 @@ impl Latency for LogNormal {
             untruncated_survival(q, s)
         } else {
             truncated_survival(q, self.u_horizon, u, m, s)
+        }
+    }
+}
+
+impl LogNormal {
+    /// The log density where the median is below the horizon, `h ≥ 0`.
+    #[inline(always)]
+    fn below_horizon(z: f64, h: f64, (tail, log_cdf): (NormalTail, f64), scale: LogScale) -> LatencyTerms {
+        let ((t, s), NormalTail { ratio: r, excess: e, variance: v }) = (scale.both(), tail);
+        LatencyTerms {
+            value: -LN_SQRT_2PI - 0.5 * z * z - t - log_cdf,
+            m: (z + r) / s,
+            t: z * z - 1.0 + h * r,
+            mm: -v / (s * s),
+            mt: (-2.0 * z - r + h * r * e) / s,
+            tt: -2.0 * z * z - h * r + h * h * r * e,
         }
     }
 }
@@ -406,11 +433,7 @@ pub(crate) fn unit_terms_of<L: Latency>(
     let (p, spread) = (cure.up, cure.up * cure.down);
     match seen {
         Seen::Horizon => UnitTerms { value: -cure.log1pexp_minus(), a: cure.down, aa: -spread, ..UnitTerms::default() },
-        Seen::Event => {
-            let f = latency.log_density(u, m, scale.into());
-            let value = f.value - cure.log1pexp();
-            UnitTerms { value, a: -p, m: f.m, t: f.t, aa: -spread, am: 0.0, at: 0.0, mm: f.mm, mt: f.mt, tt: f.tt }
-        }
+        Seen::Event => event_terms(&cure, latency.log_density(u, m, scale.into())),
         Seen::Censored => {
             let k = latency.log_survival(u, m, scale.into());
             let here = a + offset;
@@ -437,6 +460,14 @@ pub(crate) fn unit_terms_of<L: Latency>(
             }
         }
     }
+}
+
+/// Those of an event, from its log density.
+#[inline(always)]
+pub(crate) fn event_terms(cure: &Logistic, f: LatencyTerms) -> UnitTerms {
+    let value = f.value - cure.log1pexp();
+    let aa = -(cure.up * cure.down);
+    UnitTerms { value, a: -cure.up, m: f.m, t: f.t, aa, am: 0.0, at: 0.0, mm: f.mm, mt: f.mt, tt: f.tt }
 }
 
 /// Log survival ratio `ln K` and nothing else, for predictions.

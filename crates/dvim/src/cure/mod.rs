@@ -37,7 +37,8 @@ use crate::outcome::Further;
 pub(crate) use gamma::{GAUSS_8, GeneralisedGamma};
 pub(crate) use likelihood::truncated_mean;
 pub(crate) use likelihood::{
-    Latency, LogLogistic, LogNormal as LogNormalLatency, LogScale, Seen, UnitTerms, Weibull, unit_terms, unit_terms_of,
+    Latency, LogLogistic, LogNormal as LogNormalLatency, LogScale, Seen, UnitTerms, Weibull, event_terms, unit_terms,
+    unit_terms_of,
 };
 
 /// The units of one arm, as the model sees them.

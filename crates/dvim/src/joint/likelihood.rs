@@ -5,7 +5,9 @@
 
 use super::family::Family;
 use super::matrix::{dot, product};
-use crate::cure::{GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, unit_terms_of};
+use crate::cure::{
+    GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, event_terms, unit_terms_of,
+};
 use crate::numeric::Logistic;
 
 /// Units of a chunk: its design and weights stay in the second-level cache.
@@ -107,15 +109,27 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
     let mut time_rows = vec![0.0; CHUNK * narrow];
     let (mut value, mut g_t, mut h_tt) = (0.0, 0.0, 0.0);
     let (mut logits, mut cured) = (Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK));
+    let (mut locations, mut densities) = (Vec::with_capacity(CHUNK), Vec::with_capacity(CHUNK));
     for (seen, start, end) in outcomes.chunks() {
         let rows = &design[start * all..end * all];
         logits.clear();
         logits.extend(rows.chunks_exact(all).map(|z| dot(&z[..cure], b)));
         Logistic::at_each(&logits, &mut cured);
+        let u = &outcomes.u[start..end];
+        locations.clear();
+        if seen != Seen::Horizon {
+            locations.extend(rows.chunks_exact(all).map(|z| dot(&z[shift..], l)));
+        }
+        if seen == Seen::Event {
+            latency.log_densities(u, &locations, scale, &mut densities);
+        }
         for (i, (z, &cured)) in rows.chunks_exact(all).zip(&cured).enumerate() {
             let (x_c, x_t) = (&z[..cure], &z[shift..]);
-            let m = if seen == Seen::Horizon { 0.0 } else { dot(x_t, l) };
-            let unit = unit_terms_of(latency, seen, outcomes.u[start + i], cured, m, scale, 0.0);
+            let unit = match seen {
+                Seen::Event => event_terms(&cured, densities[i]),
+                Seen::Censored => unit_terms_of(latency, seen, u[i], cured, locations[i], scale, 0.0),
+                Seen::Horizon => unit_terms_of(latency, seen, u[i], cured, 0.0, scale, 0.0),
+            };
             value += unit.value;
             let row = &mut cure_rows[i * wide..(i + 1) * wide];
             row[0] = unit.a;

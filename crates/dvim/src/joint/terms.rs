@@ -144,6 +144,9 @@ pub struct Terms {
     lines: Vec<f64>,
     /// Clips of all covariates.
     clips: Vec<(f64, f64)>,
+    /// Each term as its gain and two factors: covariates, clipped, then a one, then the steps and hinges of `single`.
+    factors: Vec<(f64, [u32; 2])>,
+    single: Vec<Shape>,
 }
 
 impl Terms {
@@ -156,7 +159,15 @@ impl Terms {
     }
 
     fn none(n_covariates: usize) -> Terms {
-        Terms { n_covariates, terms: Vec::new(), active: Vec::new(), lines: Vec::new(), clips: Vec::new() }
+        Terms {
+            n_covariates,
+            terms: Vec::new(),
+            active: Vec::new(),
+            lines: Vec::new(),
+            clips: Vec::new(),
+            factors: Vec::new(),
+            single: Vec::new(),
+        }
     }
 
     /// Candidates of the covariates `active` only.
@@ -222,7 +233,20 @@ impl Terms {
             lines[c] = term.base;
             term.line.iter().enumerate().for_each(|(r, &(_, b))| lines[(1 + r) * k + c] = b);
         }
-        Terms { n_covariates: p, terms, active, lines, clips }
+        let mut single = Vec::new();
+        let factors = terms.iter().map(|term| {
+            let factors = match term.shape {
+                Shape::Square { covariate } => [covariate, covariate],
+                Shape::Product { first, second } => [first, second],
+                Shape::Step { .. } | Shape::Hinge { .. } => {
+                    single.push(term.shape);
+                    [p + single.len(), p]
+                }
+            };
+            (term.gain, factors.map(|f| f as u32))
+        });
+        let factors = factors.collect();
+        Terms { n_covariates: p, terms, active, lines, clips, factors, single }
     }
 
     /// Number of candidates; zero with more than 30 covariates, where each fit makes its own.
@@ -250,24 +274,21 @@ impl Terms {
         let (k, a) = (self.terms.len(), self.active.len() + 1);
         line.clear();
         out.clear();
-        let mut clipped = vec![0.0; self.n_covariates];
+        let p = self.n_covariates;
+        let mut values = vec![0.0; p + 1 + self.single.len()];
+        values[p] = 1.0;
         for x in rows {
             line.push(1.0);
             line.extend(self.active.iter().map(|&j| x[j]));
+            let (clipped, single) = values.split_at_mut(p + 1);
             self.active.iter().for_each(|&j| clipped[j] = clip(x[j], self.clips[j]));
-            out.extend(self.terms.iter().map(|term| term.gain * shaped(&term.shape, &clipped, x)));
+            single
+                .iter_mut()
+                .zip(&self.single)
+                .for_each(|(value, shape)| *value = raw(shape, [self.clips[shape.members().0]; 2], x));
+            out.extend(self.factors.iter().map(|&(gain, [a, b])| gain * (values[a as usize] * values[b as usize])));
         }
         product((line.len() / a, a, k), -1.0, line, (a, 1), &self.lines, (k, 1), out, k);
-    }
-}
-
-/// [`raw`] from values that were clipped before.
-fn shaped(shape: &Shape, clipped: &[f64], x: &[f64]) -> f64 {
-    match *shape {
-        Shape::Square { covariate } => clipped[covariate] * clipped[covariate],
-        Shape::Step { covariate, cut } => f64::from(x[covariate] > cut),
-        Shape::Hinge { covariate, knot } => (clipped[covariate] - knot).max(0.0),
-        Shape::Product { first, second } => clipped[first] * clipped[second],
     }
 }
 
