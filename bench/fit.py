@@ -1,7 +1,10 @@
-"""A whole `dvim fit`, file to files, against bench/pipeline.py (NumPy, SciPy, FAISS, Numba); and how it grows.
+"""A whole `dvim fit`, file to files, against bench/pipeline.py (NumPy, SciPy, FAISS, Numba); how it grows; and what the adjusted estimator costs.
 
     python bench/fit.py [--n 20000] [--rounds 5] [--threads 2] [--write docs/benchmarks.md]
     python bench/fit.py --growth [--huge] [--write docs/benchmarks.md]
+    python bench/fit.py --adjusted [--splits 10] [--rounds 9] [--write docs/benchmarks.md]
+
+The last needs nothing but Python: the paper's estimator and the adjusted one with its honest splits take turns, without and with the audit.
 
 The pipeline gives the table of effects and nothing else, so the work that is compared is that of `dvim fit --no-audit`; what `dvim fit`
 takes with its audit, and the pipeline without standard errors and intervals, stand beside it.
@@ -150,6 +153,39 @@ def compare(args, folder):
     return "\n".join(lines)
 
 
+def adjusted(args, folder):
+    table = simulate(args.dvim, args.n, folder)
+    paper = [args.dvim, "fit", table, *ROLES, "-o", folder / "run", "--force", "--threads", str(args.threads)]
+    ours = [*paper, "--estimator", "adjusted", "--splits", str(args.splits)]
+    kinds = {"effects alone (`--no-audit`)": ["--no-audit"], "with the audit": []}
+    commands = {(kind, who): [*command, *flags] for kind, flags in kinds.items() for who, command in (("paper", paper), ("adjusted", ours))}
+    runs = {name: [] for name in commands}
+    loads = []
+    measured(paper)
+    for _ in range(args.rounds):
+        for name, command in commands.items():
+            runs[name].append(measured(command))
+            loads.append(os.getloadavg()[0])
+            seconds, cpu, peak, _ = runs[name][-1]
+            print(f"{name}: {seconds:.2f} s, {cpu:.2f} s of processor, {peak / 1e6:.0f} MB, load {loads[-1]:.1f}", file=sys.stderr)
+    lines = [
+        f"The adjusted estimator with {args.splits} honest splits beside the paper's, which has one, at n = {args.n:,} (`dvim simulate --scenario both-overlap`), "
+        f"{args.threads} threads, {args.rounds} alternating rounds; load average {min(loads):.1f} to {max(loads):.1f}. Medians, in brackets the fastest round, which other work disturbed least.",
+        "",
+        "| | | paper | adjusted | adjusted ÷ paper |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for kind in kinds:
+        for i, (what, scale, digits) in enumerate([("wall, s", 1, 2), ("processor, s", 1, 2), ("peak of memory, MB", 1e-6, 0)]):
+            of = {who: [run[i] * scale for run in runs[kind, who]] for who in ("paper", "adjusted")}
+            middle, least = ({who: how(values) for who, values in of.items()} for how in (statistics.median, min))
+            cells = [f"{middle[who]:.{digits}f} ({least[who]:.{digits}f})" for who in of]
+            ratios = f"**{middle['adjusted'] / middle['paper']:.1f}×** ({least['adjusted'] / least['paper']:.1f}×)"
+            lines.append(f"| {kind} | {what} | {' | '.join(cells)} | {ratios} |")
+    lines += ["", f"{machine(args.dvim)}. {time.strftime('%Y-%m-%d')}."]
+    return "\n".join(lines)
+
+
 def growth(args, folder):
     sizes = [100_000, 1_000_000] + ([5_000_000] if args.huge else [])
     lines = [
@@ -198,20 +234,24 @@ def main():
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     parser.add_argument("--dvim", default=str(target / "release/dvim"), help="the program")
     parser.add_argument("--n", type=int, default=20_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, help="5; with --adjusted 9")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--growth", action="store_true", help="dvim alone at 100,000 and 1,000,000 units")
+    parser.add_argument("--adjusted", action="store_true", help="the adjusted estimator beside the paper's")
+    parser.add_argument("--splits", type=int, default=10, help="with --adjusted: honest splits")
     parser.add_argument("--huge", action="store_true", help="with --growth: at 5,000,000 units too")
     parser.add_argument("--keep", type=pathlib.Path, help="work in this folder and keep the cohorts there")
     parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
     args = parser.parse_args()
+    args.rounds = args.rounds or (9 if args.adjusted else 5)
     with tempfile.TemporaryDirectory() as folder:
         folder = args.keep or pathlib.Path(folder)
         folder.mkdir(exist_ok=True)
-        text = growth(args, folder) if args.growth else compare(args, folder)
+        mode = "--growth" if args.growth else "--adjusted" if args.adjusted else ""
+        text = {"--growth": growth, "--adjusted": adjusted, "": compare}[mode](args, folder)
     print(text)
     if args.write:
-        write(args.write, "bench/fit.py --growth" if args.growth else "bench/fit.py", text)
+        write(args.write, f"bench/fit.py {mode}".strip(), text)
 
 
 if __name__ == "__main__":

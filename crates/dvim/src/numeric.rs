@@ -1,7 +1,7 @@
 //! Stable numerical kernels. Private; knows no statistics.
 //!
-//! Everything here is computed with `libm` and `puruspe`, never with the system's mathematical
-//! library, so that the same input gives the same bits on every platform.
+//! Everything here is computed with `libm` and `puruspe`, or bit for bit as they do, never with the
+//! system's mathematical library, so that the same input gives the same bits on every platform.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, LOG2_E};
 
