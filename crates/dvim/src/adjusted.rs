@@ -838,6 +838,10 @@ fn match_fold(
     let found = [CURE, TIME].map(|part| {
         let k = choices[part].group_size;
         let size = sizes.iter().position(|&s| s == k);
+        // How far the group of a unit reaches in one arm is a guess for the other, whose metric is much the same.
+        let mut reach: Option<Vec<f64>> = None;
+        let total = |z: usize| metrics[part][z].weights.iter().sum::<f64>();
+        let scale = total(1) / total(0);
         [0, 1].map(|z| {
             let made;
             let search = match &searches[4 * fold + 2 * part + z] {
@@ -851,11 +855,18 @@ fn match_fold(
                 Some(size) if cohort.arm(i as usize).index() == z => known[part][i as usize].get(size).copied(),
                 _ => None,
             };
-            let sought: Vec<u32> = units.iter().copied().filter(|i| known(i).is_none()).collect();
+            let is_sought: Vec<bool> = units.iter().map(|i| known(i).is_none()).collect();
+            let sought: Vec<u32> = units.iter().zip(&is_sought).filter(|(_, is)| **is).map(|(i, _)| *i).collect();
+            let hints: Option<Vec<f64>> = reach.take().map(|reach| {
+                reach.into_iter().zip(&is_sought).filter(|(_, is)| **is).map(|(d, _)| d * scale).collect()
+            });
             let (rows, own) = queries_of(cohort, &sought);
-            let mut found = search.offsets(&Queries { covariates: &rows, own: &own }, k).into_iter();
+            let mut found = search.offsets(&Queries { covariates: &rows, own: &own }, k, hints.as_deref()).into_iter();
             let each = |i: &u32| known(i).map_or_else(|| found.next().expect("each that was sought"), Ok);
-            units.iter().map(each).collect::<Vec<Result<Offset, usize>>>()
+            let found: Vec<Result<Offset, usize>> = units.iter().map(each).collect();
+            let squared = |o: &Result<Offset, usize>| o.as_ref().map_or(0.0, |o| o.group.diameter * o.group.diameter);
+            reach = Some(found.iter().map(squared).collect());
+            found
         })
     });
     let found = all_four(found, options.fewest());

@@ -263,13 +263,14 @@ impl<'a> Searched<'a> {
     }
 
     /// The groups of [`Searched::map_others`] for those who do not ask in which order the members are: `f(what the group gives, places of
-    /// its members in the order of time, ascending)`.
+    /// its members in the order of time, ascending)`. `hints` as for [`crate::matching::Index::nearest_sets`].
     pub(crate) fn map_other_groups<T: Send>(
         &self,
         queries: &Queries<'_>,
         placed: &Points,
         k: usize,
         fewest: usize,
+        hints: Option<&[f64]>,
         f: impl Fn(GroupEstimate, &[u32]) -> T + Sync + Send,
     ) -> Vec<Result<T, usize>> {
         let pool = match self {
@@ -298,10 +299,11 @@ impl<'a> Searched<'a> {
             coords: which.iter().flat_map(|&q| placed.point(q)).copied().collect(),
         };
         let mut out: Vec<Option<T>> = (0..placed.len()).map(|_| None).collect();
-        let others = matcher.map_groups(&some(&outside), k.min(pool.len()), None, &f);
+        let of = |which: &[usize]| hints.map(|hints| which.iter().map(|&q| hints[q]).collect::<Vec<f64>>());
+        let others = matcher.map_groups(&some(&outside), k.min(pool.len()), None, of(&outside).as_deref(), &f);
         outside.iter().zip(others).for_each(|(&q, found)| out[q] = found);
         let with_own = (k + 1).min(pool.len());
-        let found = matcher.map_groups(&some(&inside), with_own, Some(&own), &f);
+        let found = matcher.map_groups(&some(&inside), with_own, Some(&own), of(&inside).as_deref(), &f);
         inside.iter().zip(found).for_each(|(&q, found)| out[q] = found);
         // K others in the same place, and earlier, may have crowded a unit out: then one of them is too many.
         let left: Vec<usize> = (0..out.len()).filter(|&q| out[q].is_none()).collect();
@@ -453,7 +455,7 @@ mod tests {
             let group = pool.estimate(m, d, ranks);
             (group, sorted(&m.iter().map(|&m| pool.rank(m)).collect::<Vec<_>>()))
         });
-        let sets = searched.map_other_groups(&queries, &points, k, 1, |group, ranks| (group, ranks.to_vec()));
+        let sets = searched.map_other_groups(&queries, &points, k, 1, None, |group, ranks| (group, ranks.to_vec()));
         assert_eq!(ranked, sets);
         assert!(sets.iter().all(|s| s.as_ref().unwrap().1.len() == k));
     }

@@ -633,12 +633,14 @@ impl<'a> Matcher<'a> {
     }
 
     /// Applies `f(what the group gives, places of its members in the order of time, ascending)` to the `k` nearest of each query, less
-    /// its own position in the pool where `own` has it. `None` where that is not among them.
+    /// its own position in the pool where `own` has it. `None` where that is not among them. `hints` as for
+    /// [`Index::nearest_sets`].
     pub fn map_groups<T: Send>(
         &self,
         queries: &Points,
         k: usize,
         own: Option<&[u32]>,
+        hints: Option<&[f64]>,
         f: impl Fn(GroupEstimate, &[u32]) -> T + Sync + Send,
     ) -> Vec<Option<T>> {
         let mut out: Vec<Option<T>> = (0..queries.len()).map(|_| None).collect();
@@ -649,7 +651,7 @@ impl<'a> Matcher<'a> {
             queries,
             k,
             false,
-            None,
+            hints,
             places,
             start,
             |state, places: &mut [&mut Option<T>], sets| {

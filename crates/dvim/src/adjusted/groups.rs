@@ -152,9 +152,11 @@ impl<'a> GroupSearch<'a> {
     }
 
     /// The group of each unit with K members; the unit itself is not in it. The number of candidates where they are too few.
-    pub(super) fn offsets(&self, queries: &Queries<'_>, k: usize) -> Vec<Result<Offset, usize>> {
+    /// `hints` are squared distances near which the farthest member may be.
+    pub(super) fn offsets(&self, queries: &Queries<'_>, k: usize, hints: Option<&[f64]>) -> Vec<Result<Offset, usize>> {
         let placed = self.metric.place(queries.covariates);
-        self.searched.map_other_groups(queries, &placed, k, self.fewest, |group, ranks| self.of_group(group, ranks))
+        self.searched
+            .map_other_groups(queries, &placed, k, self.fewest, hints, |group, ranks| self.of_group(group, ranks))
     }
 
     /// The same at each of several sizes.
@@ -338,7 +340,7 @@ pub fn regroup(
                 let (pool, metric, k) = (&pools[z], &fold.metrics[part][z], fold.choices[part].group_size);
                 let searched = Searched::new(pool, cohort, metric, rules);
                 let alone = |group: GroupEstimate, _: &[u32]| Offset { group, offset: 0.0, variance: 0.0 };
-                searched.map_other_groups(&queries, &metric.place(&rows), k, fewest, alone)
+                searched.map_other_groups(&queries, &metric.place(&rows), k, fewest, None, alone)
             })
         });
         for (&i, four) in units.iter().zip(all_four(found, fewest)) {

@@ -181,7 +181,7 @@ impl<'a> Newcomers<'a> {
         let found = [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
                 let search = GroupSearch::new(&self.place, &fold.metrics[part][z], part, z, expected);
-                search.offsets(queries, fold.choices[part].group_size)
+                search.offsets(queries, fold.choices[part].group_size, None)
             })
         });
         all_four(found, self.place.fewest)
