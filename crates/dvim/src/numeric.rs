@@ -158,20 +158,25 @@ pub(crate) fn exp(x: f64) -> f64 {
 
 /// `exp(x)` for 2⁻²⁸ < |x| < 708.
 #[inline(always)]
-#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
 fn ordinary_exp(x: f64) -> f64 {
     let high = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;
     // x = k ln 2 + r, |r| ≤ ln(2)/2.
     let whole = (x * LOG2_E + 0.5_f64.copysign(x)) as i32;
     let k = if high > 0x3fd6_2e42 { whole } else { 0 };
     let (upper, lower) = (x - f64::from(k) * LN_2_PARTS[0], f64::from(k) * LN_2_PARTS[1]);
+    reduced_exp(upper, lower) * f64::from_bits(((1023 + k) as u64) << 52)
+}
+
+/// `exp(upper - lower)`, |upper - lower| ≤ ln(2)/2.
+#[inline(always)]
+#[allow(clippy::excessive_precision, reason = "the digits are those of fdlibm")]
+fn reduced_exp(upper: f64, lower: f64) -> f64 {
     let r = upper - lower;
     let rr = r * r;
     let series = 6.613_756_321_437_934_361_17e-5
         + rr * (-1.653_390_220_546_525_153_90e-6 + rr * 4.138_136_797_057_238_460_39e-8);
     let c = r - rr * (1.666_666_666_666_660_190_37e-1 + rr * (-2.777_777_777_701_559_338_42e-3 + rr * series));
-    let y = 1.0 + (r * c / (2.0 - c) - lower + upper);
-    y * f64::from_bits(((1023 + k) as u64) << 52)
+    1.0 + (r * c / (2.0 - c) - lower + upper)
 }
 
 /// `log(1 + x)`, the bits of [`libm::log1p`], in the same manner: fdlibm's `s_log1p.c` (as above).
@@ -227,9 +232,12 @@ pub(crate) fn exp_half_square(x: f64) -> f64 {
 #[inline(always)]
 fn half_square(x: f64) -> (f64, f64) {
     let high = f64::from_bits(x.to_bits() & 0xffff_ffff_f800_0000);
-    // |small| < 2.4e-5: its series to the third power is exact to the last place.
+    // Below 2.4e-5, and below 2⁻²⁸ libm has 1 + small.
     let small = -0.5 * (x - high) * (x + high);
-    (-0.5 * high * high, 1.0 + (small + small * small * (0.5 + small / 6.0)))
+    let is_tiny = (small.to_bits() >> 32) as u32 & 0x7fff_ffff <= 0x3e30_0000;
+    let mask = u64::from(is_tiny).wrapping_neg();
+    let rest = mask & (1.0 + small).to_bits() | !mask & reduced_exp(small, 0.0).to_bits();
+    (-0.5 * high * high, f64::from_bits(rest))
 }
 
 /// `exp(x²/2) Φ(-x)` for `x ≥ 0`, which neither over- nor underflows: `erfcx(x/√2)/2`.
@@ -538,6 +546,10 @@ mod tests {
         ) {
             let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
             prop_assert!(same(exp(x), libm::exp(x)), "exp({x:e}): {:e} {:e}", exp(x), libm::exp(x));
+            let y = x.abs().min(40.0);
+            let high = f64::from_bits(y.to_bits() & 0xffff_ffff_f800_0000);
+            let square = libm::exp(-0.5 * high * high) * libm::exp(-0.5 * (y - high) * (y + high));
+            prop_assert!(same(exp_half_square(y), square), "exp(-{y:e}²/2): {:e} {square:e}", exp_half_square(y));
             prop_assert!(same(log1p(x), libm::log1p(x)), "log1p({x:e}): {:e} {:e}", log1p(x), libm::log1p(x));
         }
     }
