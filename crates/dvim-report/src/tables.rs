@@ -230,16 +230,17 @@ pub struct EffectRow<'a> {
 
 impl<'a> EffectRow<'a> {
     /// The row as a JSON object; `null` where a value is undefined.
-    pub fn json(&self, layout: &Layout) -> serde_json::Map<String, serde_json::Value> {
+    pub fn json(self, layout: &Layout) -> serde_json::Map<String, serde_json::Value> {
         let cells = self.cells(layout);
         layout.columns().iter().zip(&cells).map(|(name, cell)| (name.to_string(), cell.json())).collect()
     }
 
     /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
-    pub fn cells(&self, layout: &Layout) -> Vec<Cell<'a>> {
+    pub fn cells(self, layout: &Layout) -> Vec<Cell<'a>> {
         const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
-        let mut out = vec![Cell::Nothing; EFFECT_COLUMNS.len()];
-        (out[0], out[1]) = (Cell::Text(self.id.clone()), Cell::Text(self.treatment.into()));
+        let mut out = Vec::with_capacity(EFFECT_COLUMNS.len() + MATCHED_COLUMNS.len() + SPLIT_COLUMNS.len());
+        out.resize_with(EFFECT_COLUMNS.len(), || Cell::Nothing);
+        (out[0], out[1]) = (Cell::Text(self.id), Cell::Text(self.treatment.into()));
         if let Some(e) = self.effect {
             (out[2], out[3]) = (Cell::Number(e.cure()), Cell::maybe(e.time()));
             for (i, z) in ARMS.into_iter().enumerate() {
@@ -258,9 +259,15 @@ impl<'a> EffectRow<'a> {
                 out[17 + 3 * i] = Cell::maybe(interval.map(|i| i.high));
             }
         }
-        let of_effect = self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name());
-        let flags: Vec<&str> = of_effect.chain(self.flags.iter().copied()).collect();
-        out[14] = Cell::Text(flags.join(";").into());
+        // Most patients have none.
+        let mut flags = String::new();
+        for flag in self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name()).chain(self.flags) {
+            if !flags.is_empty() {
+                flags.push(';');
+            }
+            flags.push_str(flag);
+        }
+        out[14] = Cell::Text(flags.into());
         if layout.matched {
             out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
             out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
