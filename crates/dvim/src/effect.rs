@@ -542,7 +542,7 @@ pub struct Matcher<'a> {
 impl<'a> Matcher<'a> {
     /// Packs the units of a pool in the match space of a metric.
     pub fn new(pool: &'a Pool, cohort: &Cohort, metric: &Metric) -> Matcher<'a> {
-        Matcher::of_points(pool, &metric.place(&pool.covariates(cohort)))
+        Matcher::of_points(pool, &metric.place_rows(pool.units.iter().map(|&i| cohort.covariates(i as usize))))
     }
 
     /// Packs units that are already placed.

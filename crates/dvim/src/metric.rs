@@ -98,11 +98,16 @@ pub struct Metric {
 impl Metric {
     /// Places units in match space: coordinate j is `√w_j · (x_j − center_j) / scale_j`.
     pub fn place(&self, covariates: &[f64]) -> Points {
+        self.place_rows(covariates.chunks_exact(self.weights.len().max(1)))
+    }
+
+    /// The same of units that do not stand in a row.
+    pub fn place_rows<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Points {
         let Scaling { center, scale } = &self.scaling;
         let columns: Vec<[f64; 3]> =
             self.weights.iter().zip(center).zip(scale).map(|((w, &c), &s)| [c, s, w.sqrt()]).collect();
-        let mut coords = Vec::with_capacity(covariates.len());
-        for row in covariates.chunks_exact(columns.len().max(1)) {
+        let mut coords = Vec::with_capacity(rows.len() * columns.len());
+        for row in rows {
             coords.extend(row.iter().zip(&columns).map(|(x, [center, scale, stretch])| (x - center) / scale * stretch));
         }
         Points { dim: self.weights.len(), coords }
