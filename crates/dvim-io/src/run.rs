@@ -180,22 +180,18 @@ pub fn write_files(
     let name = origin.format.file();
     let format = origin.format;
     let source = Source { input: origin.input, roles: origin.roles, flow: origin.flow, warnings: origin.warnings };
-    // At the same time: waiting for the disk with one file does not hold up the others.
-    let (of_effects, (of_rest, mut summary)) = rayon::join(
+    let (of_effects, of_rest) = rayon::join(
         || directory.write(name, |out| write_effect_table(out, &effects, format)),
-        || {
-            rayon::join(
-                || -> io::Result<[(&str, String); 2]> {
-                    let weights = directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?;
-                    let store = directory.write("run.dvim", |out| write_store(out, cohort, analysis))?;
-                    Ok([("weights.csv", weights), ("run.dvim", store)])
-                },
-                || Summary::of(cohort, analysis, audit, source, BTreeMap::new()),
-            )
+        || -> io::Result<[(&str, String); 2]> {
+            let store = directory.write("run.dvim", |out| write_store(out, cohort, analysis))?;
+            let weights = directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?;
+            Ok([("weights.csv", weights), ("run.dvim", store)])
         },
     );
-    summary.files.insert(name.to_string(), of_effects?);
-    summary.files.extend(of_rest?.map(|(name, digest)| (name.to_string(), digest)));
+    let mut files = BTreeMap::from([(name.to_string(), of_effects?)]);
+    files.extend(of_rest?.map(|(name, digest)| (name.to_string(), digest)));
+    // Last, while the large files go to the disk.
+    let summary = Summary::of(cohort, analysis, audit, source, files);
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")

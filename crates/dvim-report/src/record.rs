@@ -684,6 +684,7 @@ impl Summary {
             (Unserved::flag(z).to_string(), flag(n_units, meaning))
         });
         let flags = of_effects.chain(unserved);
+        let (baseline, individual) = rayon::join(|| baseline(cohort), || Individual::of(analysis, cohort.horizon()));
         Summary {
             schema: SUMMARY_SCHEMA.into(),
             version: VERSION.into(),
@@ -698,8 +699,8 @@ impl Summary {
             adjusted: analysis.fit.cross_fit.as_ref().map(CrossFitRecord::from),
             average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
             verdict: Some((&Verdict::of(analysis, audit)).into()),
-            baseline: baseline(cohort).iter().map(BaselineRecord::from).collect(),
-            individual: Some((&Individual::of(analysis, cohort.horizon())).into()),
+            baseline: baseline.iter().map(BaselineRecord::from).collect(),
+            individual: Some((&individual).into()),
             flags: flags.collect(),
             audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(ProblemRecord::from).collect(),

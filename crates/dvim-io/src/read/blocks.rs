@@ -16,6 +16,7 @@ pub(super) struct Blocks {
     /// Bytes that were read and not handed out are `ahead[taken..]`.
     ahead: Vec<u8>,
     taken: usize,
+    started: bool,
     at_end: bool,
     finished: bool,
 }
@@ -33,7 +34,7 @@ impl Blocks {
     /// Blocks of about `block` bytes of what follows `ahead` in `source`, which begins with it.
     pub fn new(source: Source, ahead: Vec<u8>, delimiter: u8, block: usize, record: usize) -> Blocks {
         let block = block.max(1);
-        Blocks { source, delimiter, block, record, ahead, taken: 0, at_end: false, finished: false }
+        Blocks { source, delimiter, block, record, ahead, taken: 0, started: false, at_end: false, finished: false }
     }
 
     /// Where the bytes come from.
@@ -48,7 +49,9 @@ impl Blocks {
             return Ok(None);
         }
         let mut scan = Scan::default();
-        let mut wanted = self.block;
+        // The first is short: while it settles what the columns are, nobody else has anything to do.
+        let mut wanted = if self.started { self.block } else { self.block.div_ceil(4) };
+        self.started = true;
         loop {
             self.fill(buffer, wanted)?;
             let at_end = self.at_end && self.taken == self.ahead.len();

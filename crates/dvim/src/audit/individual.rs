@@ -71,7 +71,8 @@ impl Individual {
             }
         }
         let spread = |side: usize| spread(found.iter().map(|f| f[side]));
-        Individual { cure: spread(0), time: spread(1), quadrants, certain }
+        let (cure, time) = rayon::join(|| spread(0), || spread(1));
+        Individual { cure, time, quadrants, certain }
     }
 }
 

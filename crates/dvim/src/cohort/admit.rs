@@ -9,6 +9,7 @@ use crate::error::{Problem, ProblemKind as Kind, nearest_names};
 use crate::outcome::Further;
 use crate::schema::{Covariate, Declared, Encoded, Missing, encode, plural, quoted};
 use crate::table::{Column, Ids, Table, Values};
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// Fewer units than this at risk at the horizon in an arm is worth a warning.
@@ -139,11 +140,14 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     }
     let declared: Vec<(&Column, Declared)> = columns.iter().map(|c| (*c, roles.declared(&c.name))).collect();
     let encoded = encode(&declared, roles.missing, table.n_rows(), problems);
-    for c in &columns {
-        if let Values::Number(v) = &c.values
-            && roles.declared(&c.name) == Declared::Nothing
-            && looks_like_id(v)
-        {
+    let like_ids: Vec<bool> = columns
+        .par_iter()
+        .map(|c| {
+            matches!(&c.values, Values::Number(v) if roles.declared(&c.name) == Declared::Nothing && looks_like_id(v))
+        })
+        .collect();
+    for (c, like_id) in columns.iter().zip(like_ids) {
+        if like_id {
             problems.push(
                 Problem::warning(
                     Kind::LooksLikeId,
@@ -539,7 +543,7 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
         }
         let mut event_times: Vec<f64> = members().filter(|&i| before[i]).map(|i| capped[i]).collect();
         let n_events = event_times.len();
-        event_times.sort_by(f64::total_cmp);
+        event_times.par_sort_unstable_by(f64::total_cmp);
         event_times.dedup();
         if n_events >= MANY_EVENTS && event_times.len() * TIES_PER_TIME <= n_events {
             problems.push(
