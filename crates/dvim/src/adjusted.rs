@@ -69,6 +69,9 @@ pub struct AdjustedOptions {
     pub smallest_group: usize,
     /// Weights of the group's offset that are tried; never 0, so that every estimate rests on its group.
     pub weights: [f64; 4],
+    /// Beyond this many units a smaller weight is tried too: a model learns from all units, so its error falls as 1/√n, while groups stay as they
+    /// are; without it their noise is most of the error of 20,000 units whose model is right.
+    pub units_for_weight: f64,
     /// A candidate (K, w) must beat the reference by this many standard errors of the loss difference.
     pub caution: f64,
     /// Units on which K and w are chosen, at most; a fixed sample by hash of id.
@@ -104,6 +107,7 @@ impl Default for AdjustedOptions {
             largest_group: 250,
             smallest_group: 25,
             weights: [0.25, 0.5, 0.75, 1.0],
+            units_for_weight: 3000.0,
             caution: 2.0,
             tuning_units: 4000,
             family_units: 6000,
@@ -132,6 +136,13 @@ impl AdjustedOptions {
     pub fn deals(&self) -> Vec<usize> {
         let n = self.n_deals();
         (0..n).map(|d| self.splits / n + usize::from(d < self.splits % n)).collect()
+    }
+
+    /// The weights that are tried on `n` units, ascending.
+    fn weights_for(&self, n: usize) -> Vec<f64> {
+        let least = self.weights[0] * f64::sqrt(self.units_for_weight / n as f64);
+        let smaller = (least < self.weights[0]).then_some(least);
+        smaller.into_iter().chain(self.weights).collect()
     }
 
     /// A unit to which constraints leave fewer candidates in an arm is not served: K where it was given, else the smallest that is tried.
@@ -926,9 +937,10 @@ fn choose<'a>(
     progress: Progress<'_>,
 ) -> Result<Tuned<'a>, Error> {
     let options = setting.options;
+    let weights = options.weights_for(setting.cohort.n_units());
     let kept = 2 * models.len() * setting.cohort.all_covariates().len() <= KEPT_COORDINATES;
     let candidates: Vec<Choice> =
-        sizes.iter().flat_map(|&k| options.weights.map(|weight| Choice { group_size: k, weight })).collect();
+        sizes.iter().flat_map(|&k| weights.iter().map(move |&weight| Choice { group_size: k, weight })).collect();
     let sample = hashed_sample(setting.cohort, setting.seed ^ 0x7475_6e65, options.tuning_units);
     let jobs: Vec<(usize, usize, usize)> = (0..models.len())
         .flat_map(|fold| [CURE, TIME].into_iter().flat_map(move |part| [0, 1].map(|z| (fold, part, z))))
@@ -956,7 +968,7 @@ fn choose<'a>(
             let scored = there.map(|(s, offsets)| {
                 let i = sample[s] as usize;
                 let p = &predictions.of_unit[i][z];
-                let of_size = |o: &Offset| options.weights.map(|w| (o.offset, w));
+                let of_size = |o: &Offset| weights.iter().map(|&w| (o.offset, w)).collect::<Vec<_>>();
                 let all = offsets.iter().flat_map(of_size);
                 let losses: Vec<f64> =
                     all.map(|(offset, w)| loss(setting, &models[fold].predictor, i, p, part, offset, w)).collect();
@@ -1007,4 +1019,17 @@ fn choose<'a>(
         })
         .collect();
     Ok(Tuned { choices, path, known, searches })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_weight_falls_with_the_root_of_the_units() {
+        let options = AdjustedOptions::default();
+        assert_eq!(options.weights_for(2_000), [0.25, 0.5, 0.75, 1.0]);
+        assert_eq!(options.weights_for(3_000), [0.25, 0.5, 0.75, 1.0]);
+        assert_eq!(options.weights_for(12_000), [0.125, 0.25, 0.5, 0.75, 1.0]);
+    }
 }
