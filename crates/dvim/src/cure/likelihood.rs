@@ -403,23 +403,11 @@ pub(crate) fn unit_terms<L: Latency>(
     m: f64,
     scale: impl Into<LogScale>,
 ) -> UnitTerms {
-    unit_terms_among(latency, seen, u, a, m, scale, 0.0)
+    unit_terms_of(latency, seen, u, Logistic::at(a), m, scale, 0.0)
 }
 
-/// The same where a cured unit may leave for another cause: `ln(p G + (1-p) K(u))` for a censored one, with `offset = ln G`.
-fn unit_terms_among<L: Latency>(
-    latency: &L,
-    seen: Seen,
-    u: f64,
-    a: f64,
-    m: f64,
-    scale: impl Into<LogScale>,
-    offset: f64,
-) -> UnitTerms {
-    unit_terms_of(latency, seen, u, Logistic::at(a), m, scale, offset)
-}
-
-/// The same where the logistic function at `a` is known.
+/// The same where the logistic function at `a` is known, and a cured unit may leave for another cause: `ln(p G + (1-p) K(u))` for a censored one,
+/// with `offset = ln G`.
 pub(crate) fn unit_terms_of<L: Latency>(
     latency: &L,
     seen: Seen,
@@ -585,7 +573,7 @@ impl<L: Latency> Likelihood<L> {
     /// The terms of a row.
     fn terms(&self, row: usize, seen: Seen, a: f64, m: f64, scale: LogScale) -> UnitTerms {
         let offset = self.offsets.get(row).copied().unwrap_or(0.0);
-        let terms = unit_terms_among(&self.latency, seen, self.u[row], a, m, scale, offset);
+        let terms = unit_terms_of(&self.latency, seen, self.u[row], Logistic::at(a), m, scale, offset);
         match self.weights.get(row) {
             Some(&w) => terms.times(w),
             None => terms,
@@ -957,7 +945,7 @@ mod tests {
         ) {
             let seen = [Seen::Event, Seen::Censored, Seen::Horizon][kind];
             let u = if u_horizon.is_finite() { u_horizon } else { 2.0 } - below;
-            let at = |a, m, t| numbers(unit_terms_among(&LogNormal { u_horizon }, seen, u, a, m, t, offset));
+            let at = |a, m, t| numbers(unit_terms_of(&LogNormal { u_horizon }, seen, u, Logistic::at(a), m, t, offset));
             let terms = at(a, m, t);
             let h = 1e-5;
             let slope = |up: [f64; 10], down: [f64; 10], k: usize| (up[k] - down[k]) / (2.0 * h);
