@@ -571,9 +571,9 @@ impl<L: Latency> Likelihood<L> {
     }
 
     /// The terms of a row.
-    fn terms(&self, row: usize, seen: Seen, a: f64, m: f64, scale: LogScale) -> UnitTerms {
+    fn terms(&self, row: usize, seen: Seen, a: Logistic, m: f64, scale: LogScale) -> UnitTerms {
         let offset = self.offsets.get(row).copied().unwrap_or(0.0);
-        let terms = unit_terms_of(&self.latency, seen, self.u[row], Logistic::at(a), m, scale, offset);
+        let terms = unit_terms_of(&self.latency, seen, self.u[row], a, m, scale, offset);
         match self.weights.get(row) {
             Some(&w) => terms.times(w),
             None => terms,
@@ -596,7 +596,7 @@ impl<L: Latency> Likelihood<L> {
             let mut score = DVector::<f64>::zeros(2 * d + 1);
             for &row in rows {
                 let z = &self.design[row * d..(row + 1) * d];
-                let terms = self.terms(row, seen[row], dot(z, b), dot(z, l), scale);
+                let terms = self.terms(row, seen[row], Logistic::at(dot(z, b)), dot(z, l), scale);
                 for j in 0..d {
                     score[j] += terms.a * z[j];
                     score[d + j] += terms.m * z[j];
@@ -620,8 +620,10 @@ impl<L: Latency> Likelihood<L> {
         let design = &self.design[start * d..end * d];
         let mut sums = Sums::new(d);
         let mut terms = Vec::with_capacity(n);
-        for (i, z) in design.chunks_exact(d).enumerate() {
-            let a = dot(z, b);
+        let linear: Vec<f64> = design.chunks_exact(d).map(|z| dot(z, b)).collect();
+        let mut cured = Vec::with_capacity(n);
+        Logistic::at_each(&linear, &mut cured);
+        for (i, (z, a)) in design.chunks_exact(d).zip(cured).enumerate() {
             let m = if seen == Seen::Horizon { 0.0 } else { dot(z, l) };
             let unit = self.terms(start + i, seen, a, m, scale);
             sums.value += unit.value;
