@@ -143,10 +143,10 @@ impl Balance {
             let all = |own: bool| -> Vec<f64> {
                 (0..analysis.units.len()).map(|q| of(q, own)).filter(|d| d.is_finite()).collect()
             };
-            nearest_other[s] = quantiles(all(false), [0.5, 0.9, 0.99]);
+            nearest_other[s] = quantiles(&all(false), [0.5, 0.9, 0.99]);
             let own = all(true);
             // With a weight vector of zeros all distances are 0, and nobody is far.
-            let at = quantiles(own.clone(), [0.95, 0.95, 0.95])[0] * FAR;
+            let at = quantiles(&own, [0.95])[0] * FAR;
             limit[s] = (!own.is_empty() && at > 0.0).then_some(at);
             if let Some(at) = limit[s] {
                 (0..ratios.len()).for_each(|q| ratios[q][s] = of(q, false) / at);
@@ -158,7 +158,7 @@ impl Balance {
             .collect();
         let diameters = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(z, s)| {
             let of = |e: &crate::effect::Effect| if s == 0 { e.arms[z].cure.diameter } else { e.arms[z].time.diameter };
-            quantiles(analysis.effects.iter().map(of).collect(), [0.5, 0.9, 0.99])
+            quantiles(&analysis.effects.iter().map(of).collect::<Vec<f64>>(), [0.5, 0.9, 0.99])
         });
         Balance { covariates, uses, diameters, nearest_other, limit, alone, overlap: overlap(cohort) }
     }
@@ -206,7 +206,7 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
     let plain = [&ones[0][..], &ones[1][..]];
     let after = |side: Side| Arm::BOTH.map(|z| &uses[2 * z.index() + side as usize].counts[..]);
     let spread = {
-        let [c, t] = [0, 1].map(|z| moments(&values.of[z], plain[z]).1);
+        let [c, t] = [0, 1].map(|z| moments(&values.of[z], Some(plain[z])).1);
         (0.5 * (c + t)).sqrt()
     };
     CovariateBalance {
@@ -217,18 +217,20 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
     }
 }
 
-/// Weighted mean and variance.
-pub(super) fn moments(values: &[f64], weights: &[u32]) -> (f64, f64) {
-    let pairs = || values.iter().zip(weights).map(|(x, w)| (x, f64::from(*w)));
-    let (sum, square) = pairs().fold((0.0, 0.0), |(s, q), (_, w)| (s + w, q + w * w));
-    let mean = pairs().map(|(x, w)| w * x).sum::<f64>() / sum;
-    let spread: f64 = pairs().map(|(x, w)| w * (x - mean) * (x - mean)).sum();
+/// Mean and variance, weighted where there are weights.
+pub(super) fn moments(values: &[f64], weights: Option<&[u32]>) -> (f64, f64) {
+    let n = values.len() as f64;
+    let weight = |i: usize| weights.map_or(1.0, |w| f64::from(w[i]));
+    let (sum, square) =
+        weights.map_or((n, n), |w| w.iter().map(|&w| f64::from(w)).fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w)));
+    let mean = values.iter().enumerate().map(|(i, x)| weight(i) * x).sum::<f64>() / sum;
+    let spread: f64 = values.iter().enumerate().map(|(i, x)| weight(i) * (x - mean) * (x - mean)).sum();
     let free = sum - square / sum;
     (mean, if free > 0.0 { spread / free } else { 0.0 })
 }
 
 fn agreement(values: &Values, weights: [&[u32]; 2], spread: f64) -> Agreement {
-    let [(c, vc), (t, vt)] = [0, 1].map(|z| moments(&values.of[z], weights[z]));
+    let [(c, vc), (t, vt)] = [0, 1].map(|z| moments(&values.of[z], Some(weights[z])));
     Agreement {
         difference: if spread > 0.0 { (t - c) / spread } else { 0.0 },
         variance_ratio: (vc > 0.0).then(|| vt / vc),
@@ -252,8 +254,11 @@ fn kolmogorov_smirnov(values: &Values, weights: [&[u32]; 2]) -> f64 {
 }
 
 /// Quantiles by position, of values in any order; zeros where there is none.
-pub(super) fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [f64; N] {
+pub(super) fn quantiles<const N: usize>(values: &[f64], at: [f64; N]) -> [f64; N] {
     let n = values.len();
+    // Whole numbers in the order of `total_cmp`, and back: where the sign is set, all other bits are turned.
+    let turned = |bits: i64| bits ^ ((bits >> 63) & i64::MAX);
+    let mut values: Vec<i64> = values.iter().map(|v| turned(v.to_bits() as i64)).collect();
     // What a sorted list has at these places, without sorting all of it: parts before a place that is found stay before it.
     let mut from = 0;
     at.map(|p| {
@@ -263,11 +268,11 @@ pub(super) fn quantiles<const N: usize>(mut values: Vec<f64>, at: [f64; N]) -> [
         let place = ((n - 1) as f64 * p).round() as usize;
         if place < from {
             // Not ascending, or the same place again.
-            return *values[..from].select_nth_unstable_by(place, f64::total_cmp).1;
+            return f64::from_bits(turned(*values[..from].select_nth_unstable(place).1) as u64);
         }
-        let found = *values[from..].select_nth_unstable_by(place - from, f64::total_cmp).1;
+        let found = *values[from..].select_nth_unstable(place - from).1;
         from = place;
-        found
+        f64::from_bits(turned(found) as u64)
     })
 }
 
@@ -290,7 +295,7 @@ fn overlap(cohort: &Cohort) -> Option<Overlap> {
     Some(Overlap {
         extreme_share: share(of.iter().filter(|p| !(0.05..=0.95).contains(*p)).count(), of.len()),
         outside_share,
-        quantiles: by_arm.map(|v| quantiles(v, [0.01, 0.25, 0.5, 0.75, 0.99])),
+        quantiles: by_arm.map(|v| quantiles(&v, [0.01, 0.25, 0.5, 0.75, 0.99])),
         converged: fit.certificate.converged,
     })
 }

@@ -31,12 +31,12 @@ pub struct BaselineRow {
 pub fn baseline(cohort: &Cohort) -> Vec<BaselineRow> {
     let units = Arm::BOTH.map(|z| cohort.units_of(z));
     let row = |covariate: &str, level: Option<String>, values: [Vec<f64>; 2]| {
-        let [(c, vc), (t, vt)] = values.each_ref().map(|v| moments(v, &vec![1; v.len()]));
+        let [(c, vc), (t, vt)] = values.each_ref().map(|v| moments(v, None));
         let spread = (0.5 * (vc + vt)).sqrt();
         let there = |v: &Vec<f64>| {
             if level.is_some() { v.iter().filter(|x| **x == 1.0).count() } else { v.len() }
         };
-        let quartile = |v: &Vec<f64>| quantiles(v.clone(), [0.25, 0.5, 0.75]);
+        let quartile = |v: &Vec<f64>| quantiles(v, [0.25, 0.5, 0.75]);
         BaselineRow {
             covariate: covariate.into(),
             n_units: values.each_ref().map(there),

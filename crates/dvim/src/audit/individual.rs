@@ -93,7 +93,7 @@ fn spread(of: impl Iterator<Item = (Option<f64>, Option<Interval>)>) -> Option<S
     (!values.is_empty()).then(|| Spread {
         n_units: values.len(),
         n_undefined,
-        quantiles: super::balance::quantiles(values, QUANTILES),
+        quantiles: super::balance::quantiles(&values, QUANTILES),
         n_with_interval,
         n_below,
         n_above,
