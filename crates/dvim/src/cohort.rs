@@ -300,7 +300,7 @@ impl Cohort {
         let found = examine(table, roles);
         match found.units {
             Some((units, schema)) if !found.problems.iter().any(|p| p.severity == Severity::Error) => {
-                let cohort = Cohort::from_units(units, roles.horizon).with_schema(schema);
+                let cohort = Cohort::of_units(units, found.capped, roles.horizon).with_schema(schema);
                 Ok(Admitted { cohort, warnings: found.problems, flow: found.flow })
             }
             _ => Err(Error::Refused(found.problems)),
@@ -321,6 +321,11 @@ impl Cohort {
 
     /// A cohort from valid arrays: sorts by id, applies the horizon and merges tied times.
     pub fn from_units(units: Units, horizon: f64) -> Cohort {
+        Cohort::of_units(units, None, horizon)
+    }
+
+    /// The same where times and events at the horizon are known already.
+    fn of_units(units: Units, mut capped: Option<(Vec<f64>, Vec<bool>)>, horizon: f64) -> Cohort {
         let p = units.names.len();
         let order = id_order(&units.ids);
         let in_order = order.windows(2).all(|w| w[0] < w[1]);
@@ -328,6 +333,7 @@ impl Cohort {
             units
         } else {
             let pick = |i: &u32| *i as usize;
+            capped = None;
             let mut covariates = units.covariates;
             reorder_rows(&mut covariates, p, &order);
             Units {
@@ -347,7 +353,10 @@ impl Cohort {
             Ids::Integers(v) if v.iter().enumerate().all(|(i, &id)| id == i as i64 + 1) => Ids::Rows(v.len()),
             ids => ids,
         };
-        let (capped_time, capped_event, capped_further) = at_horizon(&time, &event, &further, horizon);
+        let (capped_time, capped_event, capped_further) = match capped {
+            Some((time, event)) if further.is_empty() => (time, event, further.clone()),
+            _ => at_horizon(&time, &event, &further, horizon),
+        };
         let schema = names.iter().enumerate().map(|(j, name)| Covariate::number(name, j)).collect();
         Cohort {
             schema,

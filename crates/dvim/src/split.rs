@@ -45,17 +45,20 @@ impl<'a> Split<'a> {
     /// Splits each arm by the hashes of its ids. `train_fraction` is strictly between 0 and 1; each
     /// set keeps at least one unit of each arm that has two.
     pub fn honest(cohort: &'a Cohort, train_fraction: f64, seed: u64) -> Split<'a> {
-        let mut is_training = vec![false; cohort.n_units()];
-        for arm in Arm::BOTH {
+        let of_arm = |arm: Arm| {
             let units = cohort.units_of(arm).into_par_iter().with_min_len(1024);
             let mut keyed: Vec<(u64, u32)> =
                 units.map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
             let n_train = training_size(keyed.len(), train_fraction);
-            keyed.par_sort_unstable();
-            for (_, i) in &keyed[..n_train] {
-                is_training[*i as usize] = true;
+            if n_train < keyed.len() {
+                keyed.select_nth_unstable(n_train);
             }
-        }
+            keyed.truncate(n_train);
+            keyed
+        };
+        let (control, treated) = rayon::join(|| of_arm(Arm::Control), || of_arm(Arm::Treated));
+        let mut is_training = vec![false; cohort.n_units()];
+        control.iter().chain(&treated).for_each(|(_, i)| is_training[*i as usize] = true);
         Split { cohort, is_training }
     }
 

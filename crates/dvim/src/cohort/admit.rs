@@ -41,6 +41,8 @@ pub(crate) struct Outcomes {
 pub(crate) struct Examined {
     pub(crate) outcomes: Option<Outcomes>,
     pub(crate) units: Option<(Units, Vec<Covariate>)>,
+    /// Times and events at the horizon.
+    pub(crate) capped: Option<(Vec<f64>, Vec<bool>)>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) flow: Flow,
 }
@@ -104,26 +106,24 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
         return kept.failed();
     }
 
-    let ids = match id {
-        None if kept.flow.n_kept() < table.n_rows() => {
-            Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect())
-        }
-        None => Ids::Rows(table.n_rows()),
-        Some(name) => {
-            let Kept { table, problems, .. } = &mut kept;
-            read_ids(table.column(name).expect("its presence was checked at the door"), problems)
-        }
-    };
-    let Kept { table, problems, .. } = &mut kept;
+    let table: &Table = &kept.table;
     let column = |name: &str| table.column(name).expect("its presence was checked at the door");
-    let time = read_time(column(&roles.time_name()), roles, problems);
-    let event = read_event(column(&roles.event), roles.cause.as_deref(), problems);
-    let weight = roles.weights.as_ref().map(|name| read_weights(column(name), problems));
-    let cluster = roles.cluster.as_ref().map(|name| read_clusters(column(name), problems));
-    let entry_name = roles.entry_name();
-    let entry = entry_name.as_ref().map(|name| read_entries(column(name), time.as_deref(), roles, problems));
-    let arms = read_treatment(column(&roles.treatment), roles, problems);
-    let made = [Some(roles.time_name()), entry_name.clone()];
+    // What can be read at the same time; problems stay in the order of the questions.
+    let read_ids = || {
+        let mut problems = Vec::new();
+        let ids = match id {
+            None if kept.flow.n_kept() < kept.flow.n_rows => {
+                Ids::Integers(kept.origin.iter().map(|&i| i as i64 + 1).collect())
+            }
+            None => Ids::Rows(table.n_rows()),
+            Some(name) => read_ids(column(name), &mut problems),
+        };
+        (ids, problems)
+    };
+    let ((ids, of_ids), (outcomes, of_outcomes)) = rayon::join(read_ids, || read_outcomes(table, roles));
+    let mut problems = of_ids;
+    problems.extend(of_outcomes);
+    let made = [Some(roles.time_name()), roles.entry_name()];
     let is_covariate =
         |c: &&Column| roles.role_of(&c.name, id) == "covariate" && !made.iter().flatten().any(|made| *made == c.name);
     let columns: Vec<&Column> = match &roles.covariates {
@@ -138,8 +138,57 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
             "add covariate columns, or name them with --covariates",
         ));
     }
+    let ((encoded, of_covariates), of_arms) = rayon::join(
+        || read_covariates(&columns, roles, table.n_rows()),
+        || outcomes.as_ref().map(|outcomes| examine_arms(outcomes, roles)),
+    );
+    problems.extend(of_covariates);
+    let mut capped = None;
+    if let Some((at_horizon, of_arms)) = of_arms {
+        problems.extend(of_arms);
+        capped = Some(at_horizon);
+    }
+    let Some(outcomes) = outcomes else {
+        kept.problems.extend(problems);
+        return kept.failed();
+    };
+    let units = encoded.map(|Encoded { schema, values }| {
+        examine_levels(&schema, &values, &outcomes, &mut problems);
+        let names = schema.iter().flat_map(Covariate::column_names).collect();
+        let Outcomes { time, event, arm, labels, further } = outcomes.clone();
+        (Units { ids, time, event, arm, covariates: values, names, labels, further }, schema)
+    });
+    kept.problems.extend(problems);
+    kept.settle();
+    Examined { outcomes: Some(outcomes), units, capped, problems: kept.problems, flow: kept.flow }
+}
+
+/// Everything of the units but ids and covariates, where all of it can be read.
+fn read_outcomes(table: &Table, roles: &Roles) -> (Option<Outcomes>, Vec<Problem>) {
+    let mut found = Vec::new();
+    let problems = &mut found;
+    let column = |name: &str| table.column(name).expect("its presence was checked at the door");
+    let time = read_time(column(&roles.time_name()), roles, problems);
+    let event = read_event(column(&roles.event), roles.cause.as_deref(), problems);
+    let weight = roles.weights.as_ref().map(|name| read_weights(column(name), problems));
+    let cluster = roles.cluster.as_ref().map(|name| read_clusters(column(name), problems));
+    let entry = roles.entry_name().map(|name| read_entries(column(&name), time.as_deref(), roles, problems));
+    let arms = read_treatment(column(&roles.treatment), roles, problems);
+    let outcomes = (|| {
+        let (time, (event, competing), (arm, labels)) = (time?, event?, arms?);
+        // What was asked for and could not be read is a problem already.
+        let (weight, cluster, entry) = (settled(weight)?, settled(cluster)?, settled(entry)?);
+        let further = Further { weight, entry, cluster, competing: roles.cause.is_some().then_some(competing) };
+        Some(Outcomes { time, event, arm, labels, further })
+    })();
+    (outcomes, found)
+}
+
+/// The covariates as numbers, and what is wrong with them.
+fn read_covariates(columns: &[&Column], roles: &Roles, n_rows: usize) -> (Option<Encoded>, Vec<Problem>) {
+    let mut problems = Vec::new();
     let declared: Vec<(&Column, Declared)> = columns.iter().map(|c| (*c, roles.declared(&c.name))).collect();
-    let encoded = encode(&declared, roles.missing, table.n_rows(), problems);
+    let encoded = encode(&declared, roles.missing, n_rows, &mut problems);
     let like_ids: Vec<bool> = columns
         .par_iter()
         .map(|c| {
@@ -159,25 +208,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
             );
         }
     }
-
-    let (Some(time), Some((event, competing)), Some((arm, labels))) = (time, event, arms) else {
-        return kept.failed();
-    };
-    // What was asked for and could not be read is a problem already.
-    let (Some(weight), Some(cluster), Some(entry)) = (settled(weight), settled(cluster), settled(entry)) else {
-        return kept.failed();
-    };
-    let further = Further { weight, entry, cluster, competing: roles.cause.is_some().then_some(competing) };
-    let outcomes = Outcomes { time, event, arm, labels, further };
-    examine_arms(&outcomes, roles, problems);
-    let units = encoded.map(|Encoded { schema, values }| {
-        examine_levels(&schema, &values, &outcomes, problems);
-        let names = schema.iter().flat_map(Covariate::column_names).collect();
-        let Outcomes { time, event, arm, labels, further } = outcomes.clone();
-        (Units { ids, time, event, arm, covariates: values, names, labels, further }, schema)
-    });
-    kept.settle();
-    Examined { outcomes: Some(outcomes), units, problems: kept.problems, flow: kept.flow }
+    (encoded, problems)
 }
 
 /// A column that was not asked for, or one that was read; `None` for one that could not be.
@@ -522,11 +553,12 @@ fn looks_like_id(values: &[f64]) -> bool {
     seen.into_iter().all(|s| s)
 }
 
-/// Rules on each arm as a whole.
-fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>) {
+/// Rules on each arm as a whole. Gives times and events at the horizon, and what is wrong.
+fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Vec<bool>), Vec<Problem>) {
+    let mut problems = Vec::new();
     let Outcomes { time, event, arm, labels, further } = outcomes;
     let (capped, before, further) = at_horizon(time, event, further, roles.horizon);
-    examine_weights(&further, roles, problems);
+    examine_weights(&further, roles, &mut problems);
     for z in Arm::BOTH {
         let who = format!("the {} arm (`{}`)", z.name(), labels[z.index()]);
         let members = || (0..time.len()).filter(|&i| arm[i] == z);
@@ -558,7 +590,7 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
         }
         let at_horizon = members().filter(|&i| capped[i] == roles.horizon).count();
         if let Some(entry) = &further.entry {
-            examine_entries(&who, members().map(|i| (capped[i], before[i], entry[i])).collect(), roles, problems);
+            examine_entries(&who, members().map(|i| (capped[i], before[i], entry[i])).collect(), roles, &mut problems);
         }
         let last = members().map(|i| capped[i]).fold(0.0, f64::max);
         // A curve that ends in an event at its last time has reached zero: it needs nobody at H.
@@ -590,6 +622,7 @@ fn examine_arms(outcomes: &Outcomes, roles: &Roles, problems: &mut Vec<Problem>)
             );
         }
     }
+    ((capped, before), problems)
 }
 
 /// Warns where weights make a cohort worth much less than its units, and where they look like counts.
