@@ -14,7 +14,7 @@ pub struct Shape {
 }
 
 /// Bytes of the file that the forecast looks at.
-const SAMPLE: usize = 1 << 18;
+const SAMPLE: usize = 1 << 16;
 
 /// The shape of a delimited text file, judged from its first lines; `None` where it cannot be
 /// judged (compressed, binary, too short).
