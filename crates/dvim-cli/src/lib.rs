@@ -9,6 +9,8 @@ use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Why a command ended without its result.
 pub(crate) enum Failure {
@@ -65,6 +67,15 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// Words for the user, to stderr.
 pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Whether the process is the command and nothing else.
+static IS_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// As [`run`], where the process is the command and nothing else: its thread computes too.
+pub fn run_alone(args: impl IntoIterator<Item = OsString>) -> u8 {
+    IS_ALONE.store(true, Relaxed);
+    run(args)
 }
 
 /// Runs the command line, whose first argument is the name of the program. Gives the exit code.

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(dvim_cli::run(std::env::args_os()))
+    ExitCode::from(dvim_cli::run_alone(std::env::args_os()))
 }

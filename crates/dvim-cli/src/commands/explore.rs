@@ -1,6 +1,6 @@
 //! `dvim explore`: a run in the browser.
 
-use super::{open_run, use_threads};
+use super::{open_run, use_other_threads};
 use crate::args::ExploreArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
@@ -10,7 +10,7 @@ use std::io;
 use std::process::{Command, Stdio};
 
 pub fn run(args: &ExploreArgs) -> Result<(), Failure> {
-    use_threads(&args.threads)?;
+    use_other_threads(&args.threads)?;
     let progress = Progress::new();
     let run = open_run(&args.run)?;
     let server = Server::bind(args.port).map_err(|e| no_port(args.port, &e))?;

@@ -15,8 +15,8 @@ pub mod several;
 pub mod simulate;
 pub mod study;
 
-use crate::Failure;
 use crate::args::ThreadArgs;
+use crate::{Failure, IS_ALONE};
 use dvim::analysis::Watch;
 use dvim::cohort::Roles;
 use dvim_io::read::{ReadOptions, read_table};
@@ -25,19 +25,34 @@ use dvim_io::tasks::Input;
 use dvim_report::terminal::Terminal;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Sets the number of threads for the rest of the process.
+/// Sets the number of threads for the rest of the process. Where it is ours alone this thread is the first of them: what it does
+/// between two parallel parts does not go from thread to thread.
 fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
-    match args.threads {
-        Some(0) => Err(Failure::Input(
+    start_threads(args, IS_ALONE.load(Relaxed))
+}
+
+/// The same where this thread is busy with something else.
+fn use_other_threads(args: &ThreadArgs) -> Result<(), Failure> {
+    start_threads(args, false)
+}
+
+fn start_threads(args: &ThreadArgs, with_this: bool) -> Result<(), Failure> {
+    if args.threads == Some(0) {
+        return Err(Failure::Input(
             "error: --threads is 0\n  rule:   at least one thread is needed\n  remedy: leave it out to use all cores"
                 .into(),
-        )),
-        Some(n) => rayon::ThreadPoolBuilder::new()
-            .num_threads(n)
-            .build_global()
-            .map_err(|e| Failure::Other(format!("error: {e}"))),
-        None => Ok(()),
+        ));
+    }
+    let mut threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
+    if with_this {
+        threads = threads.use_current_thread();
+    }
+    match threads.build_global() {
+        // In a process of others they may have been started before, which only matters to those who ask for a number.
+        Err(e) if args.threads.is_some() => Err(Failure::Other(format!("error: {e}"))),
+        _ => Ok(()),
     }
 }
 
