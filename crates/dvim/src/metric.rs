@@ -4,6 +4,7 @@
 use crate::cohort::Cohort;
 use crate::cure::CureModel;
 use crate::matching::Points;
+use crate::numeric::in_wide_registers;
 use crate::schema::Covariate;
 
 /// How covariates are put on a common scale before anything is learned from them.
@@ -86,6 +87,23 @@ impl Scaling {
     }
 }
 
+/// Rows that are placed at a time.
+const ROWS: usize = 64;
+
+in_wide_registers!(fn place = place_plainly(rows: &mut [f64], center: &[f64], scale: &[f64], stretch: &[f64]));
+
+/// From covariates to coordinates, in their place.
+#[inline(always)]
+fn place_plainly(rows: &mut [f64], center: &[f64], scale: &[f64], stretch: &[f64]) {
+    let p = center.len();
+    let (scale, stretch) = (&scale[..p], &stretch[..p]);
+    for row in rows.chunks_exact_mut(p.max(1)) {
+        for j in 0..p {
+            row[j] = (row[j] - center[j]) / scale[j] * stretch[j];
+        }
+    }
+}
+
 /// A diagonal metric on scaled covariates: `d(x, y)² = Σ_j w_j (z_j(x) − z_j(y))²`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
@@ -104,11 +122,15 @@ impl Metric {
     /// The same of units that do not stand in a row.
     pub fn place_rows<'a>(&self, rows: impl ExactSizeIterator<Item = &'a [f64]>) -> Points {
         let Scaling { center, scale } = &self.scaling;
-        let columns: Vec<[f64; 3]> =
-            self.weights.iter().zip(center).zip(scale).map(|((w, &c), &s)| [c, s, w.sqrt()]).collect();
-        let mut coords = Vec::with_capacity(rows.len() * columns.len());
-        for row in rows {
-            coords.extend(row.iter().zip(&columns).map(|(x, [center, scale, stretch])| (x - center) / scale * stretch));
+        let stretch: Vec<f64> = self.weights.iter().map(|w| w.sqrt()).collect();
+        let mut coords = Vec::with_capacity(rows.len() * stretch.len());
+        let mut some = Vec::with_capacity(ROWS * stretch.len());
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            some.clear();
+            rows.by_ref().take(ROWS).for_each(|row| some.extend_from_slice(row));
+            place(&mut some, center, scale, &stretch);
+            coords.extend_from_slice(&some);
         }
         Points { dim: self.weights.len(), coords }
     }

@@ -50,7 +50,7 @@ impl Logistic {
             let mut size = [1.0; LANES];
             size.iter_mut().zip(x).for_each(|(size, x)| *size = x.abs().clamp(1e-8, 34.0));
             let (mut e, mut log1p) = ([0.0; LANES], [0.0; LANES]);
-            in_wide_registers!(logistics(&size, &mut e, &mut log1p));
+            logistics_at_once(&size, &mut e, &mut log1p);
             out.extend(x.iter().zip(size).zip(e).zip(log1p).map(|(((&x, size), e), log1p)| {
                 if size == x.abs() { Logistic::of(x, e, log1p) } else { Logistic::at(x) }
             }));
@@ -78,43 +78,35 @@ impl Logistic {
 /// Numbers that are taken at once where there are many.
 const LANES: usize = 64;
 
-/// Calls a function, compiled for registers of 256 bits where the processor has them. Nothing is contracted: the bits are the same.
+/// `fn wide = plain(…)` makes of a function that is always inlined another, compiled for registers of 256 bits where the processor
+/// has them. Nothing is contracted: the bits are the same.
 macro_rules! in_wide_registers {
-    ($name:ident($($argument:expr),*)) => {{
-        #[cfg(target_arch = "x86_64")]
-        let is_done = is_x86_feature_detected!("avx2") && {
-            // SAFETY: the processor has AVX2.
-            unsafe { wide::$name($($argument),*) };
-            true
-        };
-        #[cfg(not(target_arch = "x86_64"))]
-        let is_done = false;
-        if !is_done {
-            $name($($argument),*);
+    ($vis:vis fn $wide:ident = $plain:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?) => {
+        $vis fn $wide($($argument: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn wide($($argument: $type),*) $(-> $result)? {
+                    $plain($($argument),*)
+                }
+                if is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has AVX2.
+                    return unsafe { wide($($argument),*) };
+                }
+            }
+            $plain($($argument),*)
         }
-    }};
+    };
 }
-use in_wide_registers;
+pub(crate) use in_wide_registers;
 
-#[cfg(target_arch = "x86_64")]
-mod wide {
-    use super::LANES;
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn logistics(x: &[f64; LANES], e: &mut [f64; LANES], log1p: &mut [f64; LANES]) {
-        super::logistics(x, e, log1p);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn tails(
-        x: &[f64; LANES],
-        upper: &mut [f64; LANES],
-        density: &mut [f64; LANES],
-        log: &mut [f64; LANES],
-    ) {
-        super::tails(x, upper, density, log);
-    }
-}
+in_wide_registers!(fn logistics_at_once = logistics(x: &[f64; LANES], e: &mut [f64; LANES], log1p: &mut [f64; LANES]));
+in_wide_registers!(fn tails_at_once = tails(
+    x: &[f64; LANES],
+    upper: &mut [f64; LANES],
+    density: &mut [f64; LANES],
+    log: &mut [f64; LANES],
+));
 
 /// `e = exp(-x)` and `log(1 + e)` for 1e-8 ≤ x ≤ 34: nothing but arithmetic, for vector registers.
 #[inline(always)]
@@ -343,7 +335,7 @@ impl NormalTail {
                 upper[k] = scaled_upper_tail(inside[k]);
             }
             let (mut density, mut log_cdf) = ([0.0; LANES], [0.0; LANES]);
-            in_wide_registers!(tails(&inside, &mut upper, &mut density, &mut log_cdf));
+            tails_at_once(&inside, &mut upper, &mut density, &mut log_cdf);
             out.extend(x.iter().enumerate().map(|(k, &x)| {
                 if x == inside[k] {
                     (NormalTail::above(x, density[k], upper[k]), log_cdf[k])
