@@ -5,13 +5,15 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{Constraints, Queries, Rules, Searched, Unserved};
 use crate::cure::{self, CureModel};
 use crate::design;
-use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups, Pool};
+use crate::effect::{ArmEstimate, Corrected, Effect, Flag, GroupEstimate, Groups, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind, Severity};
+use crate::matching::{Hints, Points};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::outcome::Further;
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -201,8 +203,10 @@ impl Fit {
             return Err(Error::Refused(problems));
         }
         Rules::new(&options.constraints, cohort).map_err(Error::Refused)?;
-        let split = Split::honest(cohort, options.train_fraction, options.seed);
-        let scaling = Scaling::of(cohort, options.scale);
+        let (split, scaling) = rayon::join(
+            || Split::honest(cohort, options.train_fraction, options.seed),
+            || Scaling::of(cohort, options.scale),
+        );
         let models = fit_models(cohort, &split, &scaling, &options.fit, None, watch)?;
         let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
         Ok(Fit {
@@ -293,7 +297,7 @@ impl Fit {
         }
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
         let pools = self.pools(cohort);
-        let found = self.estimate_blocks(&self.searches(cohort, &pools, None), &own, &rows, None, watch)?;
+        let found = self.estimate_blocks(&self.searches(cohort, &pools, None, None), &own, &rows, None, None, watch)?;
         assert!(found.unserved.is_empty(), "without constraints each unit is served");
         Ok(found.effects)
     }
@@ -323,8 +327,8 @@ impl Fit {
         }
         let pools = self.pools(cohort);
         let rows = |of: Range<usize>| covariates[of.start * p..of.end * p].to_vec();
-        let searches = self.searches(cohort, &pools, rules.as_ref());
-        let found = self.estimate_blocks(&searches, own, &rows, None, watch)?;
+        let searches = self.searches(cohort, &pools, rules.as_ref(), None);
+        let found = self.estimate_blocks(&searches, own, &rows, None, None, watch)?;
         let (mut effects, mut unserved) = (found.effects.into_iter(), found.unserved.into_iter().peekable());
         let of = |q: usize| match unserved.next_if(|(at, _)| *at == q) {
             Some((_, why)) => Err(why),
@@ -360,26 +364,38 @@ impl Fit {
         found.ok_or_else(|| Error::Refused(vec![no_models()]))
     }
 
-    /// Both arms under both metrics, ready to be searched.
-    fn searches<'a>(&self, cohort: &Cohort, pools: &'a [Pool; 2], rules: Option<&'a Rules>) -> [[Searched<'a>; 2]; 2] {
-        let of = |z: usize, m| Searched::new(&pools[z], cohort, m, rules);
-        let Metrics { cure, time } = &self.metrics;
-        let arm = |z| rayon::join(|| of(z, cure), || of(z, time)).into();
+    /// Both arms under both metrics, ready to be searched. `placed` are units of the cohort, all of the pools among them, that are
+    /// placed already.
+    fn searches<'a>(
+        &self,
+        cohort: &Cohort,
+        pools: &'a [Pool; 2],
+        rules: Option<&'a Rules>,
+        placed: Option<&'a Placed<'_>>,
+    ) -> [[Searched<'a>; 2]; 2] {
+        let rows = placed.map(|placed| pools.each_ref().map(|pool| placed.rows(&pool.units)));
+        let of = |z: usize, m: usize| match (placed, &rows) {
+            (Some(placed), Some(rows)) if rules.is_none() => {
+                Searched::Freely(Matcher::of_rows(&pools[z], &placed.points[m], &rows[z]))
+            }
+            _ => Searched::new(&pools[z], cohort, [&self.metrics.cure, &self.metrics.time][m], rules),
+        };
+        let arm = |z| rayon::join(|| of(z, 0), || of(z, 1)).into();
         rayon::join(|| arm(0), || arm(1)).into()
     }
 
-    /// Estimates units block by block and hands them to `add` in order; `rows` gives the covariates of some of them. The
-    /// groups of those that are served are appended to `kept`.
+    /// Estimates units block by block; `rows` gives the covariates of some of them, `placed` all of them in match space where
+    /// that is known. The groups of those that are served are appended to `kept`.
     fn estimate_blocks(
         &self,
         searches: &[[Searched<'_>; 2]; 2],
         own: &[Option<u32>],
         rows: &dyn Fn(Range<usize>) -> Vec<f64>,
+        placed: Option<&[Points; 2]>,
         mut kept: Option<&mut AllGroups>,
         watch: &dyn Watch,
     ) -> Result<Estimated, Error> {
-        let metrics = [&self.metrics.cure, &self.metrics.time];
-        let (n, k) = (own.len(), self.options.group_size);
+        let n = own.len();
         let size = if self.options.constraints.is_empty() { BLOCK } else { CONSTRAINED_BLOCK };
         let mut out = Estimated { effects: Vec::with_capacity(n), unserved: Vec::new() };
         for start in (0..n).step_by(size) {
@@ -388,49 +404,101 @@ impl Fit {
             }
             watch.progress("matching", start, n);
             let block = start..n.min(start + size);
-            let (own, rows) = (&own[block.clone()], rows(block));
-            let keep = kept.is_some();
-            // Both metrics at once: where one of them waits for its last unit the other goes on. One arm after the other: how
-            // far the group of a unit reaches in one is a good guess for the other.
-            let under = |m: usize| {
-                let placed = metrics[m].place(&rows);
-                let in_arm =
-                    |z: usize, hints: Option<&[f64]>| searches[z][m].estimate(&rows, own, &placed, k, keep, hints);
-                let control = in_arm(0, None);
-                let reach = |e: &Result<GroupEstimate, usize>| e.as_ref().map_or(0.0, |e| e.diameter * e.diameter);
-                let hints: Vec<f64> = control.0.iter().map(reach).collect();
-                let treated = in_arm(1, Some(&hints));
-                (control, treated)
+            let own = &own[block.clone()];
+            let [[Searched::Freely(a), Searched::Freely(b)], [Searched::Freely(c), Searched::Freely(d)]] = searches
+            else {
+                self.block_under_rules(searches, own, &rows(block.clone()), start, kept.as_deref_mut(), &mut out);
+                continue;
             };
-            let (cure, time) = rayon::join(|| under(0), || under(1));
-            let found = [[cure.0, time.0], [cure.1, time.1]];
-            let served: Vec<usize> = (0..own.len())
-                .filter(|&q| {
-                    // Why an arm does not serve a unit: too few candidates. What it has beyond K is of no interest.
-                    let few = |z: usize| found[z][0].0[q].as_ref().err().or(found[z][1].0[q].as_ref().err());
-                    let is_served = few(0).is_none() && few(1).is_none();
-                    if !is_served {
-                        let candidates = [0, 1].map(|z| few(z).copied().unwrap_or(k));
-                        out.unserved.push((start + q, Unserved { candidates, group_size: k }));
-                    }
-                    is_served
-                })
-                .collect();
-            let group = |z: usize, side: usize, q: usize| *found[z][side].0[q].as_ref().expect("served");
-            out.effects.par_extend(served.par_iter().with_min_len(512).map(|&q| {
-                let arm = |z: usize| ArmEstimate { cure: group(z, 0, q), time: group(z, 1, q) };
-                Effect { arms: [arm(0), arm(1)], corrected: None }
-            }));
-            if let Some(kept) = &mut kept {
-                for (of_arm, found) in kept.iter_mut().zip(&found) {
-                    for (kept, (_, groups)) in of_arm.iter_mut().zip(found) {
-                        served.iter().for_each(|&q| kept.push(groups, q, k));
-                    }
+            let metrics = [&self.metrics.cure, &self.metrics.time];
+            let of_block: [Cow<'_, Points>; 2] = match placed {
+                Some(all) if block.len() == n => all.each_ref().map(Cow::Borrowed),
+                Some(all) => all.each_ref().map(|points| Cow::Owned(points.some(block.clone()))),
+                None => {
+                    let rows = rows(block);
+                    metrics.map(|metric| Cow::Owned(metric.place(&rows)))
                 }
+            };
+            out.effects.par_extend(own.par_iter().with_min_len(512).map(|_| Effect::NOTHING));
+            let effects = &mut out.effects[start..];
+            let groups = self.block_freely([[a, b], [c, d]], own, &of_block, kept.is_some(), effects);
+            if let Some(kept) = &mut kept {
+                let all = kept.iter_mut().flatten().zip(groups.into_iter().flatten());
+                all.for_each(|(kept, groups)| kept.append(groups));
             }
         }
         watch.progress("matching", n, n);
         Ok(out)
+    }
+
+    /// Fills in the effects of some units, given in the match spaces of cure and time; each is served. Gives their groups where `keep` asks for them.
+    fn block_freely(
+        &self,
+        matchers: [[&Matcher<'_>; 2]; 2],
+        own: &[Option<u32>],
+        placed: &[Cow<'_, Points>; 2],
+        keep: bool,
+        effects: &mut [Effect],
+    ) -> AllGroups {
+        let k = self.options.group_size;
+        // By metric and arm.
+        let mut places: [[Vec<&mut GroupEstimate>; 2]; 2] = Default::default();
+        for effect in effects {
+            let [control, treated] = &mut effect.arms;
+            let each = [[&mut control.cure, &mut treated.cure], [&mut control.time, &mut treated.time]];
+            places.iter_mut().flatten().zip(each.into_iter().flatten()).for_each(|(all, one)| all.push(one));
+        }
+        // Both metrics at once: where one of them waits for its last unit the other goes on. One arm after the other: how
+        // far the group of a unit reaches in one is a good guess for the other.
+        let under = |m: usize, [control, treated]: &mut [Vec<&mut GroupEstimate>; 2]| {
+            let placed = &placed[m];
+            let (of_control, order) = matchers[0][m].estimate_into(placed, own, k, keep, None, control);
+            let reach: Vec<f64> = control.iter().map(|e| e.diameter * e.diameter).collect();
+            let hints = Hints { squared: &reach, order: Some(&order) };
+            (of_control, matchers[1][m].estimate_into(placed, own, k, keep, Some(hints), treated).0)
+        };
+        let [of_cure, of_time] = &mut places;
+        let (cure, time) = rayon::join(|| under(0, of_cure), || under(1, of_time));
+        [[cure.0, time.0], [cure.1, time.1]]
+    }
+
+    /// Adds the effects of some units, the first of which is number `start`, under constraints: those that have too few candidates are not served.
+    fn block_under_rules(
+        &self,
+        searches: &[[Searched<'_>; 2]; 2],
+        own: &[Option<u32>],
+        rows: &[f64],
+        start: usize,
+        kept: Option<&mut AllGroups>,
+        out: &mut Estimated,
+    ) {
+        let k = self.options.group_size;
+        let under = |m: usize, metric: &Metric| {
+            let placed = metric.place(rows);
+            [0, 1].map(|z: usize| searches[z][m].estimate(rows, own, &placed, k, kept.is_some()))
+        };
+        let ([control_cure, treated_cure], [control_time, treated_time]) =
+            rayon::join(|| under(0, &self.metrics.cure), || under(1, &self.metrics.time));
+        let found = [[control_cure, control_time], [treated_cure, treated_time]];
+        let mut served = Vec::with_capacity(own.len());
+        for q in 0..own.len() {
+            // Why an arm does not serve a unit: too few candidates. What it has beyond K is of no interest.
+            let few = |z: usize| found[z][0].0[q].as_ref().err().or(found[z][1].0[q].as_ref().err());
+            if few(0).is_some() || few(1).is_some() {
+                let candidates = [0, 1].map(|z| few(z).copied().unwrap_or(k));
+                out.unserved.push((start + q, Unserved { candidates, group_size: k }));
+                continue;
+            }
+            let group = |z: usize, side: usize| *found[z][side].0[q].as_ref().expect("served");
+            let arm = |z: usize| ArmEstimate { cure: group(z, 0), time: group(z, 1) };
+            out.effects.push(Effect { arms: [arm(0), arm(1)], corrected: None });
+            served.push(q);
+        }
+        if let Some(kept) = kept {
+            for (kept, (_, groups)) in kept.iter_mut().flatten().zip(found.iter().flatten()) {
+                served.iter().for_each(|&q| kept.push(groups, q, k));
+            }
+        }
     }
 
     /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
@@ -546,6 +614,29 @@ impl Search<'_> {
             curve: SurvivalCurve::of_outcomes(cohort.outcomes(&units)),
             units,
         }
+    }
+}
+
+/// Units of a cohort in the match spaces of cure and time.
+struct Placed<'a> {
+    units: &'a [u32],
+    points: [Points; 2],
+}
+
+impl<'a> Placed<'a> {
+    fn new(cohort: &Cohort, metrics: &Metrics, units: &'a [u32]) -> Placed<'a> {
+        let place = |m: &Metric| m.place_rows(units.iter().map(|&i| cohort.covariates(i as usize)));
+        Placed { units, points: rayon::join(|| place(&metrics.cure), || place(&metrics.time)).into() }
+    }
+
+    /// The rows of some of them; both ascend.
+    fn rows(&self, some: &[u32]) -> Vec<u32> {
+        let mut row = 0;
+        let of = |unit: &u32| {
+            row += self.units[row..].iter().position(|u| u == unit).expect("a unit that is placed");
+            row as u32
+        };
+        some.iter().map(of).collect()
     }
 }
 
@@ -794,11 +885,15 @@ impl Analysis {
             (audited && 4 * units.len() * k <= KEPT).then(|| Box::new([[room(), room()], [room(), room()]]));
         let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
         let rows = |of: Range<usize>| rows_of(cohort, &units[of]);
-        let (pools, rules) = (fit.pools(cohort), fit.rules(cohort)?);
-        let searches = fit.searches(cohort, &pools, rules.as_ref());
+        let rules = fit.rules(cohort)?;
+        let placed = || rules.is_none().then(|| Placed::new(cohort, &fit.metrics, &units));
+        let (pools, placed) = rayon::join(|| fit.pools(cohort), placed);
+        let searches = fit.searches(cohort, &pools, rules.as_ref(), placed.as_ref());
+        let points = placed.as_ref().map(|p| &p.points);
         let Estimated { effects, unserved } =
-            fit.estimate_blocks(&searches, &own, &rows, groups.as_deref_mut(), watch)?;
+            fit.estimate_blocks(&searches, &own, &rows, points, groups.as_deref_mut(), watch)?;
         drop(searches);
+        drop(placed);
         if effects.is_empty() {
             return Err(Error::Refused(vec![nobody_served(fit.options.group_size)]));
         }
@@ -842,10 +937,14 @@ impl Analysis {
 
     /// How many units carry each flag.
     pub fn flag_counts(&self) -> [(Flag, usize); 8] {
-        let mut counts = [0; Flag::ALL.len()];
-        for effect in &self.effects {
+        type Counts = [usize; Flag::ALL.len()];
+        let add = |mut counts: Counts, effect: &Effect| {
             Flag::ALL.iter().zip(&mut counts).for_each(|(f, n)| *n += usize::from(effect.has(*f)));
-        }
+            counts
+        };
+        let both = |a: Counts, b: Counts| std::array::from_fn(|i| a[i] + b[i]);
+        let none = || [0; Flag::ALL.len()];
+        let counts: Counts = self.effects.par_iter().with_min_len(2048).fold(none, add).reduce(none, both);
         std::array::from_fn(|i| (Flag::ALL[i], counts[i]))
     }
 }

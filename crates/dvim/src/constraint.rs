@@ -215,11 +215,12 @@ impl<'a> Searched<'a> {
         placed: &Points,
         k: usize,
         keep: bool,
-        hints: Option<&[f64]>,
     ) -> (Vec<Result<GroupEstimate, usize>>, Groups) {
         match self {
             Searched::Freely(matcher) => {
-                let (estimates, groups) = matcher.estimate_keeping(placed, own, k, keep, hints);
+                let mut estimates = vec![GroupEstimate::NOTHING; placed.len()];
+                let mut places: Vec<&mut GroupEstimate> = estimates.iter_mut().collect();
+                let (groups, _) = matcher.estimate_into(placed, own, k, keep, None, &mut places);
                 (estimates.into_iter().map(Ok).collect(), groups)
             }
             Searched::UnderRules(matcher) => matcher.estimate_keeping(&Queries { covariates: rows, own }, placed, k),
@@ -263,7 +264,7 @@ impl<'a> Searched<'a> {
     }
 
     /// The groups of [`Searched::map_others`] for those who do not ask in which order the members are: `f(what the group gives, places of
-    /// its members in the order of time, ascending)`. `hints` as for [`crate::matching::Index::nearest_sets`].
+    /// its members in the order of time, ascending)`. `hints` as in [`crate::matching::Hints::squared`].
     pub(crate) fn map_other_groups<T: Send>(
         &self,
         queries: &Queries<'_>,
@@ -320,7 +321,7 @@ impl<'a> Searched<'a> {
 struct Stratum {
     /// Positions in the pool, ascending: ties in distance go by id.
     members: Vec<u32>,
-    index: Option<Index>,
+    index: Option<Index<'static>>,
 }
 
 impl<'a> ConstrainedMatcher<'a> {

@@ -6,10 +6,10 @@
 
 use crate::cohort::{Arm, Cohort};
 use crate::interval::{self, Interval};
-use crate::matching::{Index, Instructions, Points};
+use crate::matching::{Hints, Index, Instructions, Points};
 use crate::metric::Metric;
 use crate::outcome::Outcome;
-use crate::survival::{FEW_AT_RISK, Summary, Together};
+use crate::survival::{FEW_AT_RISK, Signed, Summary, Together};
 
 /// What one match group gave: its curve at H, and how far its farthest member is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct GroupEstimate {
 
 impl GroupEstimate {
     /// Of nobody.
-    const NOTHING: GroupEstimate = GroupEstimate { curve: Summary::nothing_seen(0), diameter: 0.0 };
+    pub(crate) const NOTHING: GroupEstimate = GroupEstimate { curve: Summary::nothing_seen(0), diameter: 0.0 };
 }
 
 /// One arm of one unit: its cure group and its time group.
@@ -123,6 +123,14 @@ pub struct Effect {
     pub arms: [ArmEstimate; 2],
     /// What the adjusted estimator made of it; `None` under the paper's estimator.
     pub corrected: Option<Corrected>,
+}
+
+impl Effect {
+    /// Before anything was estimated.
+    pub(crate) const NOTHING: Effect = {
+        let arm = ArmEstimate { cure: GroupEstimate::NOTHING, time: GroupEstimate::NOTHING };
+        Effect { arms: [arm; 2], corrected: None }
+    };
 }
 
 /// Something a reader should know of a unit's estimate.
@@ -329,6 +337,8 @@ pub struct Pool {
     rank: Vec<u32>,
     /// Times and events in order of time.
     by_time: Vec<(f64, bool)>,
+    /// The same in half the room.
+    signed: Signed,
     /// All of the outcomes in order of time, where units do not all count alike.
     outcomes: Option<Vec<Outcome>>,
     horizon: f64,
@@ -359,14 +369,8 @@ impl Pool {
         for (r, &(_, i)) in order.iter().enumerate() {
             rank[i as usize] = r as u32;
         }
-        Pool {
-            units,
-            rank,
-            by_time: order.iter().map(|&(_, i)| outcomes[i as usize]).collect(),
-            outcomes: None,
-            horizon,
-            with: Instructions::best(),
-        }
+        let by_time: Vec<(f64, bool)> = order.iter().map(|&(_, i)| outcomes[i as usize]).collect();
+        Pool { units, rank, signed: Signed::of(&by_time), by_time, outcomes: None, horizon, with: Instructions::best() }
     }
 
     /// Number of units.
@@ -458,17 +462,18 @@ impl Pool {
             groups.for_each(|members| each(self.summary(members, &mut ranks[0]), &ranks[0]));
             return;
         }
-        let mut taken = 0;
-        for members in groups {
-            self.order(members, &mut ranks[taken]);
-            let is_room = curves.add(ranks[taken].iter().map(|&r| self.by_time[r as usize]));
-            taken += 1;
-            if !is_room {
-                curves.finish().zip(&*ranks).for_each(|(curve, ranks)| each(curve, ranks));
-                taken = 0;
+        let mut groups = groups.peekable();
+        while groups.peek().is_some() {
+            let mut taken = 0;
+            for (ranks, members) in ranks.iter_mut().zip(groups.by_ref()) {
+                self.order(members, ranks);
+                taken += 1;
             }
+            // Places that are left over repeat the last.
+            let some = std::array::from_fn(|lane| &ranks[lane.min(taken - 1)][..]);
+            let found = curves.summaries(&self.signed, some);
+            found.into_iter().zip(&*ranks).take(taken).for_each(|(curve, ranks)| each(curve, ranks));
         }
-        curves.finish().zip(&*ranks).for_each(|(curve, ranks)| each(curve, ranks));
     }
 
     /// What the group with these members gives; `scratch` is left with their places in the order of time, ascending.
@@ -497,6 +502,16 @@ impl Groups {
     /// Room for `n` groups of `k`.
     pub fn with_capacity(n: usize, k: usize) -> Groups {
         Groups { ranks: Vec::with_capacity(n * k), nearest: Vec::with_capacity(n) }
+    }
+
+    /// Appends all groups of `other`.
+    pub fn append(&mut self, other: Groups) {
+        if self.nearest.is_empty() {
+            *self = other;
+        } else {
+            self.ranks.extend(other.ranks);
+            self.nearest.extend(other.nearest);
+        }
     }
 
     /// Appends group `q` of `other`, which has groups of `k`.
@@ -536,7 +551,7 @@ pub struct Scratch {
 /// One arm under one metric, ready to be searched.
 pub struct Matcher<'a> {
     pool: &'a Pool,
-    index: Index,
+    index: Index<'a>,
 }
 
 impl<'a> Matcher<'a> {
@@ -548,6 +563,11 @@ impl<'a> Matcher<'a> {
     /// Packs units that are already placed.
     pub fn of_points(pool: &'a Pool, points: &Points) -> Matcher<'a> {
         Matcher { pool, index: Index::build(points) }
+    }
+
+    /// Packs units that are already placed with others: those of the pool stand in these rows.
+    pub fn of_rows(pool: &'a Pool, points: &'a Points, rows: &[u32]) -> Matcher<'a> {
+        Matcher { pool, index: Index::build_of_rows(points, rows) }
     }
 
     /// The pool that it searches.
@@ -563,22 +583,21 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// The group of each query with `k` members, and, where `keep` asks for them, the groups themselves. `own` is the position of
-    /// each query that is in the cohort; `hints` as for [`Index::nearest_sets`].
-    pub fn estimate_keeping(
+    /// Writes what the group of each query with `k` members gives to its place; gives the groups themselves where `keep` asks for
+    /// them, and the order of the search. `own` is the position of each query that is in the cohort; see [`Index::nearest_sets`] for the hints.
+    pub fn estimate_into(
         &self,
         queries: &Points,
         own: &[Option<u32>],
         k: usize,
         keep: bool,
-        hints: Option<&[f64]>,
-    ) -> (Vec<GroupEstimate>, Groups) {
+        hints: Option<Hints<'_>>,
+        estimates: &mut [&mut GroupEstimate],
+    ) -> (Groups, Vec<u32>) {
         let n = queries.len();
-        let mut estimates = vec![GroupEstimate::NOTHING; n];
-        let mut groups = Groups::default();
         if !keep {
-            let places = estimates.iter_mut().collect();
-            self.index.nearest_sets(
+            let places = estimates.iter_mut().map(|place| &mut **place).collect();
+            let order = self.index.nearest_sets(
                 queries,
                 k,
                 false,
@@ -594,11 +613,12 @@ impl<'a> Matcher<'a> {
                     });
                 },
             );
-            return (estimates, groups);
+            return (Groups::default(), order);
         }
-        groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
-        let rows = groups.ranks.chunks_mut(k.max(1)).zip(&mut groups.nearest).zip(&mut estimates).collect();
-        self.index.nearest_sets(
+        let mut groups = Groups { ranks: vec![0; n * k], nearest: vec![0.0; n] };
+        let places = estimates.iter_mut().map(|place| &mut **place);
+        let rows = groups.ranks.chunks_mut(k.max(1)).zip(&mut groups.nearest).zip(places).collect();
+        let order = self.index.nearest_sets(
             queries,
             k,
             true,
@@ -618,7 +638,7 @@ impl<'a> Matcher<'a> {
                 });
             },
         );
-        (estimates, groups)
+        (groups, order)
     }
 
     /// Applies `f(scratch, query, members, squared distances)` to the `k` nearest of each query, on all threads;
@@ -633,8 +653,8 @@ impl<'a> Matcher<'a> {
     }
 
     /// Applies `f(what the group gives, places of its members in the order of time, ascending)` to the `k` nearest of each query, less
-    /// its own position in the pool where `own` has it. `None` where that is not among them. `hints` as for
-    /// [`Index::nearest_sets`].
+    /// its own position in the pool where `own` has it. `None` where that is not among them. `hints` as in
+    /// [`Hints::squared`].
     pub fn map_groups<T: Send>(
         &self,
         queries: &Points,
@@ -647,6 +667,7 @@ impl<'a> Matcher<'a> {
         let places = out.iter_mut().collect();
         let size = k - usize::from(own.is_some() && k > 0);
         let start = || (Batch::new(self.pool, size), Vec::new(), Vec::new());
+        let hints = hints.map(|squared| Hints { squared, order: None });
         self.index.nearest_sets(
             queries,
             k,

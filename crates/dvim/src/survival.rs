@@ -13,7 +13,7 @@ mod together;
 
 use crate::outcome::Outcome;
 pub use further::FEW_AT_RISK;
-pub use together::Together;
+pub use together::{Signed, Together};
 
 /// One distinct time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]

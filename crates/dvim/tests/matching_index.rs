@@ -1,6 +1,6 @@
 //! The index gives the neighbours of the plain scan, bit for bit, in every regime.
 
-use dvim::matching::{Ends, Index, Instructions, Neighbours, Points, scan};
+use dvim::matching::{Ends, Hints, Index, Instructions, Neighbours, Points, scan};
 use proptest::prelude::*;
 
 /// Equal in every bit, on every instruction set that the processor has.
@@ -31,7 +31,7 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
     let k = expected.group_size;
     let mut found = vec![None; queries.len()];
     let places = found.iter_mut().collect();
-    index.nearest_sets(
+    let order = index.nearest_sets(
         queries,
         k,
         true,
@@ -58,7 +58,9 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
         },
     );
     // Hints that are right, too short, too long, or no number at all; those of neighbours differ, as they do in a walk.
-    for stretch in [1.0, 0.3, 5.0] {
+    // And an order that is that of the search, another, or unknown.
+    let backwards: Vec<u32> = (0..queries.len() as u32).rev().collect();
+    for (stretch, order) in [(1.0, Some(&order)), (0.3, Some(&backwards)), (5.0, None)] {
         let of = |q: usize| match q % 7 {
             0 => 0.0,
             1 => f64::INFINITY,
@@ -73,7 +75,7 @@ fn assert_sets(index: &Index, queries: &Points, expected: &Neighbours) {
             queries,
             k,
             true,
-            Some(&hints),
+            Some(Hints { squared: &hints, order: order.map(|o| &o[..]) }),
             places,
             || (),
             |(), places: &mut [&mut Option<(Vec<u32>, Ends)>], sets| {
@@ -286,6 +288,22 @@ fn threads_change_nothing() {
             assert_same(&pool.install(search), &expected, &format!("{threads} threads"));
         }
     }
+}
+
+/// Points that stand among others are found as if they stood alone.
+#[test]
+fn rows_among_others() {
+    let mut draw = Draw(29);
+    for axes in [vec![(Axis::Smooth, 1.0); 6], vec![(Axis::Binary, 1.0); 8], vec![(Axis::Smooth, 1.0)]] {
+        let all = draw.points(6000, &axes);
+        let queries = draw.points(300, &axes);
+        let rows: Vec<u32> = (0..6000).filter(|i| i % 3 != 1).collect();
+        let coords = rows.iter().flat_map(|&i| all.point(i as usize)).copied().collect();
+        let alone = Points { dim: all.dim, coords };
+        let found = Index::build_of_rows(&all, &rows).nearest(&queries, 40);
+        assert_same(&found, &scan(&alone, &queries, 40), "rows among others");
+    }
+    assert!(Index::build_of_rows(&Points { dim: 2, coords: vec![1.0, 2.0] }, &[]).is_empty());
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
         for (b, block) in units.chunks(BLOCK).enumerate() {
             let rows = rows_of(self.cohort, block);
             let own: Vec<Option<u32>> = block.iter().copied().map(Some).collect();
-            show_all(b * BLOCK, &search.estimate(&rows, &own, &metric.place(&rows), k, true, None).1);
+            show_all(b * BLOCK, &search.estimate(&rows, &own, &metric.place(&rows), k, true).1);
         }
     }
 

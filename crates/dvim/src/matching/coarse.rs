@@ -20,7 +20,7 @@
 //! I ≤ T implies V ≥ ⌊(C − T − 1)/2⌋. All of it fits into 32 bits for up to [`MOST_AXES`] axes.
 
 use super::margin::Margin;
-use super::simd::{LANES, Words};
+use super::simd::{Instructions, LANES, Words};
 use super::tree::ABSENT;
 
 /// Σ q (q′ + 128) stays below 2²³ and C below 2²⁴ in size.
@@ -34,6 +34,7 @@ const SAMPLED: usize = 256;
 
 /// The map from images to whole numbers.
 pub(super) struct Coarse {
+    with: Instructions,
     centre: Vec<f64>,
     step: f64,
     /// The largest e of the reference points.
@@ -56,7 +57,7 @@ impl Coarse {
     pub(super) const MOST_VALUE: f32 = (1 << 27) as f32;
 
     /// Fits the box to images of `dim` axes each and finds what rounding loses.
-    pub(super) fn of(images: &[f32], dim: usize) -> Coarse {
+    pub(super) fn of(images: &[f32], dim: usize, with: Instructions) -> Coarse {
         let n = images.len() / dim;
         let step = n.div_ceil(SAMPLED).max(1);
         let mut centre = Vec::with_capacity(dim);
@@ -75,53 +76,48 @@ impl Coarse {
         }
         let reach = if reach > 0.0 { reach } else { widest };
         let step = if reach > 0.0 { reach / 127.0 } else { 1.0 };
-        Coarse { centre, step, residual: 0.0 }
+        Coarse { with, centre, step, residual: 0.0 }
     }
 
-    /// Writes q and returns e.
-    fn round(&self, image: &[f32], mut write: impl FnMut(usize, i8)) -> f64 {
-        // Adding and subtracting it rounds to a whole number.
-        const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
-        let (end, inverse) = (127.0 * self.step, 1.0 / self.step);
-        let mut lost = 0.0;
-        for (axis, (&x, &c)) in image.iter().zip(&self.centre).enumerate() {
-            let z = (f64::from(x) - c).clamp(-end, end);
-            let q = z * inverse + WHOLE - WHOLE;
-            let e = z - q * self.step;
-            lost += e * e;
-            write(axis, q as i32 as i8);
+    /// Writes q, four axes to a word, and returns N and e.
+    fn round(&self, image: &[f32], words: &mut [i32; MOST_AXES / 4]) -> (i32, f64) {
+        let mut q = [0_i8; MOST_AXES];
+        let lost = self.with.bytes(image, &self.centre, self.step, &mut q[..image.len()]);
+        let used = image.len().div_ceil(4);
+        for (word, q) in words[..used].iter_mut().zip(q.as_chunks::<4>().0) {
+            *word = i32::from_le_bytes(q.map(|q| q as u8));
         }
-        // The roundings above are a few times 2⁻⁵³ of 127 s on each axis, and of the sum; 2⁻⁴⁰ covers them by far.
-        f64::sqrt(lost) + 127.0 * self.step * image.len() as f64 * 2.0_f64.powi(-40)
+        let squares = q[..4 * used].iter().map(|&q| i32::from(q) * i32::from(q)).sum();
+        // The roundings of it are a few times 2⁻⁵³ of 127 s on each axis, and of the sum; 2⁻⁴⁰ covers them by far.
+        (squares, f64::sqrt(lost) + 127.0 * self.step * image.len() as f64 * 2.0_f64.powi(-40))
     }
 
     /// A query.
     pub(super) fn level(&self, image: &[f32], level: &mut Level) {
+        let mut words = [0; MOST_AXES / 4];
+        let (squares, residual) = self.round(image, &mut words);
         level.words.clear();
-        level.words.resize(image.len().div_ceil(4), 0);
-        let (mut squares, mut sum) = (0_i32, 0_i32);
-        level.residual = self.round(image, |axis, q| {
-            level.words[axis / 4] |= i32::from(q as u8) << (8 * (axis % 4));
-            squares += i32::from(q) * i32::from(q);
-            sum += i32::from(q);
-        });
+        level.words.extend_from_slice(&words[..image.len().div_ceil(4)]);
+        let sum: i32 = level.words.iter().flat_map(|w| w.to_le_bytes()).map(|q| i32::from(q as i8)).sum();
         level.constant = squares + 256 * sum;
+        level.residual = residual;
     }
 
     /// Packs sixteen reference points: −⌈N/2⌉ of each, then q + 128, four axes to a word.
     pub(super) fn pack(&self, images: &[f32], dim: usize, position: &[u32], panel: &mut [Words]) -> f64 {
         let mut worst = 0.0_f64;
+        let mut words = [0; MOST_AXES / 4];
         panel.fill(Words([0; LANES]));
         for (lane, &at) in position.iter().enumerate() {
             if at == ABSENT {
                 panel[0].0[lane] = NEVER;
                 continue;
             }
-            let mut squares = 0_i32;
-            let residual = self.round(&images[at as usize * dim..][..dim], |axis, q| {
-                squares += i32::from(q) * i32::from(q);
-                panel[1 + axis / 4].0[lane] |= (i32::from(q) + 128) << (8 * (axis % 4));
-            });
+            let (squares, residual) = self.round(&images[at as usize * dim..][..dim], &mut words);
+            for (axes, word) in panel[1..].iter_mut().zip(&words) {
+                // Adds 128 to each byte, which turns its first bit.
+                axes.0[lane] = word ^ 0x8080_8080_u32 as i32;
+            }
             panel[0].0[lane] = -((squares + 1) / 2);
             worst = worst.max(residual);
         }
@@ -131,6 +127,11 @@ impl Coarse {
     /// Takes note of what rounding loses at most.
     pub(super) fn loses(&mut self, residual: f64) {
         self.residual = residual;
+    }
+
+    /// The squared distance of images for which a `C − 2V` stands.
+    pub(super) fn squared(&self, value: f32) -> f32 {
+        value * (self.step * self.step) as f32
     }
 
     /// The least V of a point whose `f32` distance may be at most `limit`.
@@ -158,8 +159,8 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Points;
     use super::super::simd::Instructions;
+    use super::super::{Points, Reference};
     use super::*;
     use proptest::prelude::*;
 
@@ -199,10 +200,10 @@ mod tests {
             let (reference, query) = (shrunk(&reference), shrunk(&query));
             let dim = reference.dim;
             let with = Instructions::best();
-            let (margin, images) = Margin::of(&reference, with);
+            let (margin, images) = Margin::of(Reference { points: &reference, rows: None }, with);
             let mut image = vec![0.0_f32; dim];
             prop_assert!(margin.image(query.point(0), &mut image).is_some());
-            let mut coarse = Coarse::of(&images, dim);
+            let mut coarse = Coarse::of(&images, dim, with);
             let position: Vec<u32> = (0..48).map(|i| if i < 45 { i } else { ABSENT }).collect();
             let size = dim.div_ceil(4) + 1;
             let mut words = vec![Words([0; LANES]); 3 * size];

@@ -18,7 +18,7 @@
 //! [`Margin::limit`] is this bound; [`Margin::limit_of_exact`] starts in the middle, from T itself.
 //! Points beyond the bound are not in the answer, however ties fall.
 
-use super::Points;
+use super::Reference;
 use super::simd::Instructions;
 use super::tree::CHUNK;
 use rayon::prelude::*;
@@ -27,7 +27,7 @@ use rayon::prelude::*;
 pub(super) struct Margin {
     /// Axes in the order of the first pass: largest variance first.
     pub(super) axes: Vec<u32>,
-    /// Of the axes in this order.
+    /// Of the axes as they are given.
     centre: Vec<f64>,
     scale: f64,
     with: Instructions,
@@ -43,15 +43,19 @@ pub(super) struct Margin {
     by_h: f64,
 }
 
+/// Points that say in which order the axes come.
+const SAMPLED: usize = 1024;
+
 /// Coordinates of the first pass stay below this, so that no sum of squares overflows `f32`.
 const LARGEST: f64 = (1_u64 << 50) as f64;
 
 impl Margin {
     /// The map that suits these points, and their images, row by row.
-    pub(super) fn of(reference: &Points, with: Instructions) -> (Margin, Vec<f32>) {
-        let p = reference.dim;
+    pub(super) fn of(reference: Reference<'_>, with: Instructions) -> (Margin, Vec<f32>) {
+        let p = reference.dim();
         let n = reference.len();
-        let rows = || reference.coords.par_chunks(p * CHUNK).map(|rows| rows.chunks_exact(p));
+        let of_chunk = |chunk: usize| (chunk * CHUNK..n.min((chunk + 1) * CHUNK)).map(|i| reference.point(i));
+        let rows = || (0..n.div_ceil(CHUNK)).into_par_iter().map(of_chunk);
         let (low, high) = rows()
             .map(|rows| {
                 let mut ends = (vec![f64::INFINITY; p], vec![f64::NEG_INFINITY; p]);
@@ -72,28 +76,21 @@ impl Margin {
         // A power of two, exactly: the exponent bits of 1/reach, kept away from both ends.
         let exponent = if reach > 0.0 { -reach.log2().floor() } else { 0.0 };
         let scale = 2.0_f64.powi(exponent.clamp(-1000.0, 1000.0) as i32);
-        // Sums by chunk, added in order, so that the order of the axes does not depend on threads.
-        let sums: Vec<(Vec<f64>, Vec<f64>)> = rows()
-            .map(|rows| {
-                let mut sums = (vec![0.0; p], vec![0.0; p]);
-                for row in rows {
-                    for a in 0..p {
-                        let x = (row[a] - centre[a]) * scale;
-                        sums.0[a] += x;
-                        sums.1[a] += x * x;
-                    }
-                }
-                sums
-            })
-            .collect();
-        let zero = (vec![0.0; p], vec![0.0; p]);
-        let (sum, square) =
-            sums.iter().fold(zero, |x, y| (each(&x.0, &y.0, |a, b| a + b), each(&x.1, &y.1, |a, b| a + b)));
+        // Some points tell well enough which axes vary most.
+        let (mut sum, mut square) = (vec![0.0; p], vec![0.0; p]);
+        let step = n.div_ceil(SAMPLED).max(1);
+        for row in (0..n).step_by(step).map(|i| reference.point(i)) {
+            for a in 0..p {
+                let x = (row[a] - centre[a]) * scale;
+                sum[a] += x;
+                square[a] += x * x;
+            }
+        }
+        let sampled = n.div_ceil(step) as f64;
         let mut variance: Vec<(f64, u32)> =
-            (0..p).map(|a| ((square[a] - sum[a] * sum[a] / n as f64).max(0.0), a as u32)).collect();
+            (0..p).map(|a| ((square[a] - sum[a] * sum[a] / sampled).max(0.0), a as u32)).collect();
         variance.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
         let axes: Vec<u32> = variance.into_iter().map(|(_, a)| a).collect();
-        let centre = axes.iter().map(|&a| centre[a as usize]).collect();
         let dim = p as f64;
         let tiny = 2.0_f64.powi(-1074);
         let (g, h) = ((dim + 4.0) * 2.0_f64.powi(-23), (dim + 4.0) * 2.0_f64.powi(-52));

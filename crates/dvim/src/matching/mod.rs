@@ -16,6 +16,7 @@ mod sweep;
 mod tree;
 
 use rayon::prelude::*;
+use std::ops::Range;
 
 pub use scan::scan;
 pub use select::Ends;
@@ -42,9 +43,35 @@ impl Points {
         self.coords.is_empty()
     }
 
+    /// Some of the points, side by side.
+    pub fn some(&self, which: Range<usize>) -> Points {
+        Points { dim: self.dim, coords: self.coords[which.start * self.dim..which.end * self.dim].to_vec() }
+    }
+
     /// The coordinates of point `i`.
     pub fn point(&self, i: usize) -> &[f64] {
         &self.coords[i * self.dim..(i + 1) * self.dim]
+    }
+}
+
+/// Points that are a reference set: all, or those in some rows, in their order.
+#[derive(Clone, Copy)]
+struct Reference<'a> {
+    points: &'a Points,
+    rows: Option<&'a [u32]>,
+}
+
+impl<'a> Reference<'a> {
+    fn dim(&self) -> usize {
+        self.points.dim
+    }
+
+    fn len(&self) -> usize {
+        self.rows.map_or(self.points.len(), <[u32]>::len)
+    }
+
+    fn point(&self, i: usize) -> &'a [f64] {
+        self.points.point(self.rows.map_or(i, |rows| rows[i] as usize))
     }
 }
 
@@ -92,18 +119,28 @@ impl Sets {
     }
 }
 
-/// A reference set, prepared for searching.
-pub struct Index {
-    n: usize,
-    dim: usize,
-    way: Way,
+/// What another search of the same queries, such as that in another arm, tells of this one. Good hints save time, and none
+/// changes an answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Hints<'a> {
+    /// For each query a squared distance near which its `k`-th may lie.
+    pub squared: &'a [f64],
+    /// The queries in an order in which neighbours stand next to each other: what [`Index::nearest_sets`] gave.
+    pub order: Option<&'a [u32]>,
 }
 
-enum Way {
+/// A reference set, prepared for searching.
+pub struct Index<'a> {
+    n: usize,
+    dim: usize,
+    way: Way<'a>,
+}
+
+enum Way<'a> {
     /// No reference point.
     Nothing,
     Sweep(sweep::Sweep),
-    Tree(Box<tree::Tree>),
+    Tree(Box<tree::Tree<'a>>),
 }
 
 /// What a thread needs besides the index.
@@ -112,23 +149,33 @@ enum Scratch {
     Tree(Box<tree::Walk>),
 }
 
-impl Index {
+impl<'a> Index<'a> {
     /// Prepares `reference` with the widest instructions that the processor has.
-    pub fn build(reference: &Points) -> Index {
+    pub fn build(reference: &Points) -> Index<'static> {
         Index::build_with(reference, Instructions::best())
     }
 
     /// As [`Index::build`], with given instructions: for tests and measurements.
-    pub fn build_with(reference: &Points, with: Instructions) -> Index {
+    pub fn build_with(reference: &Points, with: Instructions) -> Index<'static> {
+        Index::of(Reference { points: reference, rows: None }, None, with)
+    }
+
+    /// As [`Index::build`] of the points in these rows: position i of the reference set is row `rows[i]`. They stay where they are, which
+    /// suits searches that measure few of them exactly.
+    pub fn build_of_rows(points: &'a Points, rows: &[u32]) -> Index<'a> {
+        Index::of(Reference { points, rows: Some(rows) }, Some(points), Instructions::best())
+    }
+
+    fn of(reference: Reference<'_>, shared: Option<&'a Points>, with: Instructions) -> Index<'a> {
         assert!(reference.len() < u32::MAX as usize / 2, "more than two billion reference points");
-        let way = if reference.is_empty() {
+        let way = if reference.len() == 0 {
             Way::Nothing
         } else if let Some(sweep) = sweep::Sweep::build(reference) {
             Way::Sweep(sweep)
         } else {
-            Way::Tree(Box::new(tree::Tree::build(reference, with)))
+            Way::Tree(Box::new(tree::Tree::build(reference, shared, with)))
         };
-        Index { n: reference.len(), dim: reference.dim, way }
+        Index { n: reference.len(), dim: reference.dim(), way }
     }
 
     /// Number of reference points.
@@ -214,7 +261,8 @@ impl Index {
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut P, usize, &[u32], &[f64]) + Sync + Send,
     ) {
-        self.answer_all(queries, k, places, start, |scratch, state, members, places| {
+        let order = self.order(queries, k);
+        self.answer_all(&order, k, places, start, |scratch, state, members, places| {
             let mut places = places.iter_mut();
             self.search(queries, k, members, scratch, |query, positions, distances| {
                 visit(state, places.next().expect("a place for each query"), query, positions, distances);
@@ -225,13 +273,12 @@ impl Index {
     /// Hands queries that live near each other, with their places, to `answer`, on all threads.
     fn answer_all<S, P: Send>(
         &self,
-        queries: &Points,
+        order: &[(u32, u32)],
         k: usize,
         places: Vec<P>,
         start: impl Fn() -> S + Sync + Send,
         answer: impl Fn(&mut Scratch, &mut S, &[(u32, u32)], &mut [P]) + Sync + Send,
     ) {
-        let order = self.order(queries, k);
         let mut places: Vec<Option<P>> = places.into_iter().map(Some).collect();
         let mut jobs: Vec<P> =
             order.iter().map(|&(_, query)| places[query as usize].take().expect("each query once")).collect();
@@ -245,21 +292,28 @@ impl Index {
     /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
     /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
     /// The nearest two are found only where `nearest` asks for them. Several queries are answered at once, each with its
-    /// place: `visit(state, places, sets)`. `hints` are squared distances near which the `k`-th of each query may lie, such as those in
-    /// another arm: good ones save time, and no hint changes an answer.
+    /// place: `visit(state, places, sets)`. Gives the order in which they were answered.
     #[allow(clippy::too_many_arguments)]
     pub fn nearest_sets<S, P: Send>(
         &self,
         queries: &Points,
         k: usize,
         nearest: bool,
-        hints: Option<&[f64]>,
+        hints: Option<Hints<'_>>,
         places: Vec<P>,
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut [P], &Sets) + Sync + Send,
-    ) {
+    ) -> Vec<u32> {
         let start = || (Sets { k, ..Sets::default() }, start());
-        self.answer_all(queries, k, places, start, |scratch, (sets, state), members, places| {
+        let order = match (hints.and_then(|hints| hints.order), &self.way) {
+            (Some(given), Way::Tree(_)) => {
+                self.check(queries, k);
+                given.iter().map(|&query| (tree::UNKNOWN, query)).collect()
+            }
+            _ => self.order(queries, k),
+        };
+        let hints = hints.map(|hints| hints.squared);
+        self.answer_all(&order, k, places, start, |scratch, (sets, state), members, places| {
             sets.queries.clear();
             sets.positions.clear();
             sets.ends.clear();
@@ -275,32 +329,42 @@ impl Index {
             }
             visit(state, places, sets);
         });
+        order.into_iter().map(|(_, query)| query).collect()
+    }
+
+    /// What every search asks of its queries.
+    fn check(&self, queries: &Points, k: usize) {
+        assert!(k <= self.n, "a group of {k} from {} units", self.n);
+        assert!(queries.is_empty() || self.n == 0 || queries.dim == self.dim, "{} axes, not {}", queries.dim, self.dim);
     }
 
     /// The queries with their homes, neighbours next to each other.
     fn order(&self, queries: &Points, k: usize) -> Vec<(u32, u32)> {
-        assert!(k <= self.n, "a group of {k} from {} units", self.n);
-        if queries.is_empty() {
-            return Vec::new();
-        }
-        assert!(self.n == 0 || queries.dim == self.dim, "{} axes, not {}", queries.dim, self.dim);
-        let mut order: Vec<(u32, u32)> = (0..queries.len() as u32)
+        self.check(queries, k);
+        let homes: Vec<u32> = (0..queries.len())
             .into_par_iter()
             .with_min_len(256)
             .map_init(
                 || vec![0.0; queries.dim],
-                |image, query| {
-                    let point = queries.point(query as usize);
-                    let home = match &self.way {
-                        Way::Nothing => 0,
-                        Way::Sweep(sweep) => sweep.home(point),
-                        Way::Tree(tree) => tree.home(point, image),
-                    };
-                    (home, query)
+                |image, query| match &self.way {
+                    Way::Nothing => 0,
+                    Way::Sweep(sweep) => sweep.home(queries.point(query)),
+                    Way::Tree(tree) => tree.home(queries.point(query), image),
                 },
             )
             .collect();
-        order.par_sort_unstable();
+        // By counting: the queries of each home go where those of the homes before it end.
+        let mut next = vec![0_u32; homes.iter().max().map_or(0, |&h| h as usize + 2)];
+        homes.iter().for_each(|&h| next[h as usize + 1] += 1);
+        for h in 1..next.len() {
+            next[h] += next[h - 1];
+        }
+        let mut order = vec![(0, 0); homes.len()];
+        for (query, &home) in homes.iter().enumerate() {
+            let at = &mut next[home as usize];
+            order[*at as usize] = (home, query as u32);
+            *at += 1;
+        }
         order
     }
 

@@ -9,11 +9,21 @@ use super::simd::{Instructions, LANES, Lanes, Words};
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
 const BURST: usize = LANES * (LANES + 1);
 
-/// The reference points of a search: coordinates by slot, and the position that each slot stands for.
+/// The reference points of a search: coordinates, and the position that each slot stands for.
 pub(super) struct Rows<'a> {
     pub(super) dim: usize,
     pub(super) coords: &'a [f64],
+    /// The row of each slot among them, where they do not stand in the order of slots.
+    pub(super) row: Option<&'a [u32]>,
     pub(super) position: &'a [u32],
+}
+
+impl Rows<'_> {
+    #[inline]
+    fn point(&self, slot: u32) -> &[f64] {
+        let row = self.row.map_or(slot, |row| row[slot as usize]) as usize;
+        &self.coords[row * self.dim..][..self.dim]
+    }
 }
 
 /// The candidates of one query.
@@ -90,8 +100,9 @@ pub(super) struct Ranking {
     /// The K nearest: positions in the reference set and squared distances, ascending.
     pub(super) positions: Vec<u32>,
     pub(super) distances: Vec<f64>,
-    /// The ends of an answer that is not ranked.
+    /// The ends of an answer that is not ranked, and the places of those that can be one.
     pub(super) ends: Option<Ends>,
+    candidates: Vec<u32>,
     /// (bits of the squared distance, position, place in the list). Squared distances are not negative, so
     /// their bits order as they do.
     entries: Vec<(u64, u32, u32)>,
@@ -260,36 +271,47 @@ impl Candidates {
         self.least = on.coarse.least(&self.level, self.limit, on.margin);
     }
 
-    /// Begins with the leaf where the query lives: measures about K of its points, those that are nearest in bytes.
+    /// Begins with the leaf where the query lives. With a `stretch` the K-th of all is taken to lie where half as many of the leaf
+    /// end in bytes, times this: true, and the limit must be proven at the end. Else about K of the leaf, those that are nearest in
+    /// bytes, are measured.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn begin(
         &mut self,
         on: &Looks<'_>,
         leaf: &Leaf<'_>,
         image: &[f32],
         query: &[f64],
+        stretch: Option<f32>,
         (values, guess): (&mut [f32], &mut f32),
         ranking: &mut Ranking,
-    ) {
+    ) -> bool {
         let n = leaf.count * LANES;
         if self.k >= n {
             self.look(on, leaf, image, query, ranking);
-            return;
+            return false;
         }
         let values = &mut values[..n];
         on.with.coarse_values(&self.level.words, leaf.panels, leaf.count, self.level.constant(), values);
         // Queries of a group live near each other: the cut of the last is a good guess.
-        let cut = on.with.threshold(values, self.k, self.k / 8, *guess).min(Coarse::MOST_VALUE);
+        let k = if stretch.is_some() { self.k.div_ceil(2) } else { self.k };
+        let mut cut = on.with.threshold(values, k, k / 8, *guess).min(Coarse::MOST_VALUE);
         *guess = cut;
-        self.waiting = on.with.between(values, f32::NEG_INFINITY, cut, leaf.first_slot, &mut self.pending);
-        self.measure(on, image, query, 0, ranking);
-        if self.len >= self.k {
-            let (_, most) = on.with.range(&self.near[..self.len]);
-            self.lower(on, on.margin.limit(most, self.error));
+        if let Some(stretch) = stretch {
+            self.lower(on, on.coarse.squared(cut) * stretch);
+            cut = f32::NEG_INFINITY;
+        } else {
+            self.waiting = on.with.between(values, f32::NEG_INFINITY, cut, leaf.first_slot, &mut self.pending);
+            self.measure(on, image, query, 0, ranking);
+            if self.len >= self.k {
+                let (_, most) = on.with.range(&self.near[..self.len]);
+                self.lower(on, on.margin.limit(most, self.error));
+            }
         }
         // Of the others, those that the limit does not rule out.
         let most = self.level.value(self.least).min(Coarse::MOST_VALUE);
         self.waiting = on.with.between(values, cut, most, leaf.first_slot, &mut self.pending);
         self.measure(on, image, query, LANES - 1, ranking);
+        stretch.is_some()
     }
 
     /// Looks at a leaf, and measures what was not ruled out as soon as there are enough to fill the registers.
@@ -389,25 +411,25 @@ impl Candidates {
         self.len = self.k;
     }
 
-    /// Lowers the limit for the last time, and asks for what an answer will read first. Of a query with a hint: whether its
-    /// limit held all that can be in the answer, which are those within `limit(t)`, t being the K-th smallest.
-    pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>, is_hinted: bool) -> bool {
+    /// Lowers the limit for the last time, and asks for what an answer will read first. Of a limit that was tried: whether it
+    /// held all that can be in the answer, which are those within `limit(t)`, t being the K-th smallest.
+    pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>, is_tried: bool) -> bool {
         let mut most = f32::NAN;
         if self.len > self.k {
             most = with.threshold(&self.near[..self.len], self.k, 0, self.guess());
             let limit = margin.limit(most, self.error);
-            if is_hinted && limit > self.limit {
+            if is_tried && limit > self.limit {
                 return false;
             }
             self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], limit);
-        } else if is_hinted {
+        } else if is_tried {
             let (_, farthest) = with.range(&self.near[..self.len]);
             if self.len < self.k || margin.limit(farthest, self.error) > self.limit {
                 return false;
             }
         }
         if let Some(at) = self.near[..self.len].iter().position(|d| *d == most) {
-            with.fetch(&rows.coords[self.slot[at] as usize * rows.dim..][..rows.dim]);
+            with.fetch(rows.point(self.slot[at]));
         }
         true
     }
@@ -453,11 +475,10 @@ impl Candidates {
         let mut ends = Ends::NONE;
         ranking.positions.clear();
         ranking.positions.extend(slots.iter().map(|&slot| rows.position[slot as usize]));
-        for ((&d, &slot), &position) in near.iter().zip(slots).zip(&ranking.positions) {
-            if d <= low || d >= high {
-                let point = &rows.coords[slot as usize * rows.dim..][..rows.dim];
-                ends.add(squared_distance(query, point), position);
-            }
+        ranking.candidates.resize(self.len.next_multiple_of(LANES), 0);
+        let n = with.outside(near, low, high, &mut ranking.candidates);
+        for &i in &ranking.candidates[..n] {
+            ends.add(squared_distance(query, rows.point(slots[i as usize])), ranking.positions[i as usize]);
         }
         ranking.ends = Some(ends);
     }
@@ -468,7 +489,7 @@ fn exact(with: Instructions, slots: &[u32], query: &[f64], rows: &Rows<'_>, dist
     let p = rows.dim;
     let query = &query[..p];
     distances.clear();
-    let row = |slot: u32| &rows.coords[slot as usize * p..][..p];
+    let row = |slot: u32| rows.point(slot);
     let mut groups = slots.chunks_exact(8);
     for group in &mut groups {
         distances.extend_from_slice(&with.exact(query, &std::array::from_fn(|i| row(group[i]))));

@@ -260,7 +260,7 @@ impl Instructions {
         }
     }
 
-    /// Writes (point − centre)·scale as `f32`, axes in the order of `axes`, as `centre` is. Returns the sum of squares of
+    /// Writes (point − centre)·scale as `f32`, axes in the order of `axes`. Returns the sum of squares of
     /// what rounding lost, of what was rounded, and its largest size.
     #[inline]
     pub(super) fn image(
@@ -281,6 +281,19 @@ impl Instructions {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 | Set::Vnni => unsafe { avx512::image(point, axes, centre, scale, image) },
+        }
+    }
+
+    /// Writes (image − centre) / step, no farther than ±127, as the nearest whole numbers. Returns the sum of squares of what rounding
+    /// lost.
+    #[inline]
+    pub(super) fn bytes(self, image: &[f32], centre: &[f64], step: f64, out: &mut [i8]) -> f64 {
+        assert!(centre.len() == image.len() && out.len() == image.len());
+        match self.0 {
+            // SAFETY: `available` found the instructions; the lengths are equal.
+            #[cfg(target_arch = "x86_64")]
+            Set::Vnni => unsafe { vnni::bytes(image, centre, step, out) },
+            _ => portable::bytes(image, centre, step, out),
         }
     }
 
@@ -322,6 +335,18 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 | Set::Vnni if values.len() <= avx512::FEW => unsafe { avx512::sort_few(values) },
             _ => values.sort_unstable(),
+        }
+    }
+
+    /// Writes the places of the values that are at most `low` or at least `high`; returns how many. `out` has room for whole groups of 16.
+    #[inline]
+    pub(super) fn outside(self, values: &[f32], low: f32, high: f32, out: &mut [u32]) -> usize {
+        assert!(values.len().next_multiple_of(LANES) <= out.len());
+        match self.0 {
+            // SAFETY: `available` found the instructions; there is room.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 | Set::Vnni => unsafe { avx512::outside(values, low, high, out) },
+            _ => portable::outside(values, low, high, out),
         }
     }
 
@@ -509,8 +534,8 @@ mod portable {
     #[inline(always)]
     pub(super) fn image(point: &[f64], axes: &[u32], centre: &[f64], scale: f64, image: &mut [f32]) -> (f64, f64, f64) {
         let (mut lost, mut norm, mut most) = (0.0_f64, 0.0_f64, 0.0_f64);
-        for ((&axis, &c), out) in axes.iter().zip(centre).zip(image) {
-            let z = (point[axis as usize] - c) * scale;
+        for (&axis, out) in axes.iter().zip(image) {
+            let z = (point[axis as usize] - centre[axis as usize]) * scale;
             *out = z as f32;
             let e = z - f64::from(*out);
             lost += e * e;
@@ -518,6 +543,19 @@ mod portable {
             most = if z.abs() > most { z.abs() } else { most };
         }
         (lost, norm, most)
+    }
+
+    pub(super) fn bytes(image: &[f32], centre: &[f64], step: f64, out: &mut [i8]) -> f64 {
+        let (end, inverse) = (127.0 * step, 1.0 / step);
+        let mut lost = 0.0;
+        for ((&x, &c), out) in image.iter().zip(centre).zip(out) {
+            let z = (f64::from(x) - c).clamp(-end, end);
+            let q = (z * inverse).round_ties_even();
+            let e = z - q * step;
+            lost += e * e;
+            *out = q as i8;
+        }
+        lost
     }
 
     #[inline(always)]
@@ -534,6 +572,15 @@ mod portable {
             high = if v > high { v } else { high };
         }
         (low, high)
+    }
+
+    pub(super) fn outside(values: &[f32], low: f32, high: f32, out: &mut [u32]) -> usize {
+        let mut n = 0;
+        for (i, &v) in values.iter().enumerate() {
+            out[n] = i as u32;
+            n += usize::from(v <= low || v >= high);
+        }
+        n
     }
 
     pub(super) fn compact(near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
@@ -747,25 +794,64 @@ mod avx512 {
     ) -> (f64, f64, f64) {
         let scale = _mm512_set1_pd(scale);
         let (mut lost, mut norm, mut most) = (_mm512_setzero_pd(), _mm512_setzero_pd(), _mm512_setzero_pd());
-        let mut start = 0;
-        while start < axes.len() {
-            let count = (axes.len() - start).min(8);
-            let inside = ((1_u32 << count) - 1) as __mmask8;
-            // SAFETY: only lanes inside are read and written; every axis is one of the point's, as the caller checked.
-            unsafe {
-                let at =
-                    _mm512_castsi512_si256(_mm512_maskz_loadu_epi32(inside.into(), axes.as_ptr().add(start).cast()));
-                let x = _mm512_mask_i32gather_pd::<8>(_mm512_setzero_pd(), inside, at, point.as_ptr());
-                let x = _mm512_maskz_sub_pd(inside, x, _mm512_maskz_loadu_pd(inside, centre.as_ptr().add(start)));
-                let z = _mm512_mul_pd(x, scale);
-                let rounded = _mm512_cvtpd_ps(z);
-                _mm512_mask_storeu_ps(image.as_mut_ptr().add(start), inside.into(), _mm512_castps256_ps512(rounded));
-                let e = _mm512_sub_pd(z, _mm512_cvtps_pd(rounded));
-                lost = _mm512_fmadd_pd(e, e, lost);
-                norm = _mm512_fmadd_pd(z, z, norm);
-                most = _mm512_max_pd(most, _mm512_abs_pd(z));
+        let mut round = |x: __m512d, c: __m512d| {
+            let z = _mm512_mul_pd(_mm512_sub_pd(x, c), scale);
+            let rounded = _mm512_cvtpd_ps(z);
+            let e = _mm512_sub_pd(z, _mm512_cvtps_pd(rounded));
+            lost = _mm512_fmadd_pd(e, e, lost);
+            norm = _mm512_fmadd_pd(z, z, norm);
+            most = _mm512_max_pd(most, _mm512_abs_pd(z));
+            rounded
+        };
+        let dim = axes.len();
+        if dim <= 2 * LANES {
+            // In the order of the point, then turned in registers.
+            let mut eight = [_mm256_setzero_ps(); 4];
+            #[allow(clippy::needless_range_loop)]
+            for i in 0..4 {
+                let start = 8 * i;
+                if start < dim {
+                    let inside = ((1_u32 << (dim - start).min(8)) - 1) as __mmask8;
+                    // SAFETY: only lanes inside are read.
+                    let (x, c) = unsafe {
+                        let x = _mm512_maskz_loadu_pd(inside, point.as_ptr().add(start));
+                        (x, _mm512_maskz_loadu_pd(inside, centre.as_ptr().add(start)))
+                    };
+                    eight[i] = round(x, c);
+                }
             }
-            start += 8;
+            let join = |low: __m256, high: __m256| {
+                let (low, high) = (_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high));
+                _mm512_castpd_ps(_mm512_insertf64x4::<1>(low, high))
+            };
+            let (low, high) = (join(eight[0], eight[1]), join(eight[2], eight[3]));
+            for start in [0, LANES] {
+                if start < dim {
+                    let inside = ((1_u32 << (dim - start).min(LANES)) - 1) as __mmask16;
+                    // SAFETY: only lanes inside are read and written.
+                    unsafe {
+                        let at = _mm512_maskz_loadu_epi32(inside, axes.as_ptr().add(start).cast());
+                        let turned = _mm512_permutex2var_ps(low, at, high);
+                        _mm512_mask_storeu_ps(image.as_mut_ptr().add(start), inside, turned);
+                    }
+                }
+            }
+        } else {
+            let mut start = 0;
+            while start < dim {
+                let inside = ((1_u32 << (dim - start).min(8)) - 1) as __mmask8;
+                let zero = _mm512_setzero_pd();
+                // SAFETY: only lanes inside are read and written; every axis is one of the point's, as the caller checked.
+                unsafe {
+                    let at = _mm512_maskz_loadu_epi32(inside.into(), axes.as_ptr().add(start).cast());
+                    let at = _mm512_castsi512_si256(at);
+                    let x = _mm512_mask_i32gather_pd::<8>(zero, inside, at, point.as_ptr());
+                    let c = _mm512_mask_i32gather_pd::<8>(zero, inside, at, centre.as_ptr());
+                    let rounded = _mm512_castps256_ps512(round(x, c));
+                    _mm512_mask_storeu_ps(image.as_mut_ptr().add(start), inside.into(), rounded);
+                }
+                start += 8;
+            }
         }
         (_mm512_reduce_add_pd(lost), _mm512_reduce_add_pd(norm), _mm512_reduce_max_pd(most))
     }
@@ -1017,6 +1103,28 @@ mod avx512 {
     }
 
     /// # Safety
+    /// The processor has AVX-512F; `out` has room for as many groups of 16 as there are values.
+    #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+    pub(super) unsafe fn outside(values: &[f32], low: f32, high: f32, out: &mut [u32]) -> usize {
+        let (low, high) = (_mm512_set1_ps(low), _mm512_set1_ps(high));
+        let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        let mut n = 0;
+        for at in (0..values.len()).step_by(LANES) {
+            let inside = if values.len() - at >= LANES { !0 } else { tail(values.len()) };
+            // SAFETY: lanes beyond the end are masked out; `n ≤ at`, so 16 places behind it are inside `out`.
+            unsafe {
+                let v = _mm512_maskz_loadu_ps(inside, values.as_ptr().add(at));
+                let below = _mm512_mask_cmp_ps_mask::<_CMP_LE_OQ>(inside, v, low);
+                let keep = below | _mm512_mask_cmp_ps_mask::<_CMP_GE_OQ>(inside, v, high);
+                let places = _mm512_add_epi32(lanes, _mm512_set1_epi32(at as i32));
+                _mm512_storeu_epi32(out.as_mut_ptr().add(n).cast(), _mm512_maskz_compress_epi32(keep, places));
+                n += keep.count_ones() as usize;
+            }
+        }
+        n
+    }
+
+    /// # Safety
     /// The processor has AVX-512F; the slices have the same length.
     #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn compact(near: &mut [f32], slot: &mut [u32], limit: f32) -> usize {
@@ -1123,10 +1231,15 @@ mod tests {
                 let kept = with.compact(&mut near, &mut slot, limit);
                 let mut ranks = vec![0; keys.len()];
                 with.ranks(&keys, &mut ranks);
-                (with.range(&values), near[..kept].to_vec(), slot[..kept].to_vec(), ranks)
+                let mut outer = vec![0; values.len().next_multiple_of(LANES)];
+                let n = with.outside(&values, 0.5 * limit, limit, &mut outer);
+                outer.truncate(n);
+                (with.range(&values), outer, near[..kept].to_vec(), slot[..kept].to_vec(), ranks)
             }).collect();
             prop_assert!(answers.iter().all(|a| a == &answers[0]), "{answers:?}");
-            prop_assert_eq!(answers[0].1.len(), values.iter().filter(|v| **v <= limit).count());
+            prop_assert_eq!(answers[0].2.len(), values.iter().filter(|v| **v <= limit).count());
+            let outer: Vec<u32> = (0..values.len() as u32).filter(|&i| !(0.5 * limit < values[i as usize] && values[i as usize] < limit)).collect();
+            prop_assert_eq!(&answers[0].1, &outer);
         }
 
         /// What a threshold promises, wherever the search for it begins.

@@ -1,6 +1,6 @@
 //! One axis that varies: a sorted list and two pointers.
 
-use super::Points;
+use super::Reference;
 use super::scan::squared_distance;
 
 /// Distinct values of the one axis, ascending, each with the positions that have it, ascending.
@@ -21,10 +21,10 @@ pub(super) struct Sweep {
 
 impl Sweep {
     /// `None` when two axes vary.
-    pub(super) fn build(reference: &Points) -> Option<Sweep> {
+    pub(super) fn build(reference: Reference<'_>) -> Option<Sweep> {
         let first = reference.point(0);
         let mut varies =
-            (0..reference.dim).filter(|&a| reference.coords.chunks_exact(reference.dim).any(|x| x[a] != first[a]));
+            (0..reference.dim()).filter(|&a| (1..reference.len()).any(|i| reference.point(i)[a] != first[a]));
         let axis = varies.next().unwrap_or(0);
         if varies.next().is_some() {
             return None;

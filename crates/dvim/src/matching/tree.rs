@@ -2,12 +2,13 @@
 //! leading axes. Queries that live near each other walk it together, so that a leaf is in the first-level
 //! cache when the second of them needs it. Where boxes exclude nothing the walk *is* a blocked scan.
 
-use super::Points;
 use super::coarse::{self, Coarse};
 use super::margin::Margin;
 use super::select::{Candidates, Ends, Leaf, Looks, Ranking, Rows};
 use super::simd::{Instructions, LANES, Lanes, Words};
+use super::{Points, Reference};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Queries that walk together.
@@ -20,6 +21,8 @@ const BOX_AXES: usize = 12;
 pub(super) const CHUNK: usize = 4096;
 /// A position that no point has: the filling of a panel's last lanes.
 pub(super) const ABSENT: u32 = u32::MAX;
+/// The home of a query that nobody has looked for.
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// Children are nodes `first..first + count`, or, in a leaf, panels.
 #[derive(Clone, Copy)]
@@ -29,7 +32,7 @@ struct Node {
     is_leaf: bool,
 }
 
-pub(super) struct Tree {
+pub(super) struct Tree<'a> {
     margin: Margin,
     with: Instructions,
     dim: usize,
@@ -39,11 +42,38 @@ pub(super) struct Tree {
     /// For each node, axis by axis: 16 lower ends and 16 upper ends of its children.
     boxes: Vec<Lanes>,
     images: Images,
-    /// The points as given, by slot, and the position of each slot in the reference set.
-    coords: Vec<f64>,
+    /// The points as given: by slot, or where they stand among others, with the row of each slot.
+    coords: Cow<'a, [f64]>,
+    row: Option<Vec<u32>>,
+    /// The position of each slot in the reference set.
     position: Vec<u32>,
-    /// By how much a hint is stretched, as the bits of an `f32`. Learned on the way; nothing but time depends on it.
-    stretch: AtomicU32,
+    /// Of the limits that hints give, and of those that the leaf of a query gives.
+    hinted: Stretch,
+    expected: Stretch,
+}
+
+/// By how much a limit is stretched before it is tried, as the bits of an `f32`. Learned on the way; nothing but time depends on it.
+struct Stretch(AtomicU32);
+
+impl Stretch {
+    /// Limits that must be stretched farther than this are no better than what the leaf of a query proves.
+    const WORTH: f32 = 2.0;
+
+    fn new() -> Stretch {
+        Stretch(AtomicU32::new(f32::to_bits(1.15)))
+    }
+
+    fn get(&self) -> f32 {
+        f32::from_bits(self.0.load(Relaxed))
+    }
+
+    /// One in forty too short: more second walks cost more than they save, fewer make all others walk farther.
+    fn learn(&self, tried: u32, too_short: u32) {
+        if tried != 0 {
+            let change = ((tried & too_short).count_ones() * 39) as f32 - (tried & !too_short).count_ones() as f32;
+            self.0.store((self.get() * (1.0 + 0.001 * change)).clamp(0.25, 8.0).to_bits(), Relaxed);
+        }
+    }
 }
 
 /// What is asked of a search.
@@ -63,9 +93,10 @@ enum Images {
     Rows { coarse: Coarse, words: Vec<Words>, rows: Vec<f32> },
 }
 
-impl Tree {
-    pub(super) fn build(reference: &Points, with: Instructions) -> Tree {
-        let p = reference.dim;
+impl<'a> Tree<'a> {
+    /// With `shared` points, of which the reference are some rows, none is copied.
+    pub(super) fn build(reference: Reference<'_>, shared: Option<&'a Points>, with: Instructions) -> Tree<'a> {
+        let p = reference.dim();
         let n = reference.len();
         let (margin, images) = Margin::of(reference, with);
         let box_axes = p.min(BOX_AXES);
@@ -74,16 +105,26 @@ impl Tree {
         let Part { nodes, boxes, position, .. } = builder.subtree(&mut ids);
         let with = if with.are_coarse() && p > coarse::MOST_AXES { Instructions::without_bytes() } else { with };
         let images = if with.are_coarse() {
-            Images::in_rows(&images, p, &position)
+            Images::in_rows(&images, p, &position, with)
         } else {
             Images::in_panels(&images, p, &position)
         };
-        let mut coords = vec![0.0; position.len() * p];
-        coords.par_chunks_exact_mut(p).zip(&position).with_min_len(CHUNK).for_each(|(out, &at)| {
-            if at != ABSENT {
-                out.copy_from_slice(reference.point(at as usize));
+        let (coords, row) = match (shared, reference.rows) {
+            (Some(points), Some(rows)) => {
+                // Of absent slots any row will do.
+                let row = position.iter().map(|&at| if at == ABSENT { 0 } else { rows[at as usize] }).collect();
+                (Cow::Borrowed(&points.coords[..]), Some(row))
             }
-        });
+            _ => {
+                let mut coords = vec![0.0; position.len() * p];
+                coords.par_chunks_exact_mut(p).zip(&position).with_min_len(CHUNK).for_each(|(out, &at)| {
+                    if at != ABSENT {
+                        out.copy_from_slice(reference.point(at as usize));
+                    }
+                });
+                (Cow::Owned(coords), None)
+            }
+        };
         Tree {
             margin,
             with,
@@ -94,8 +135,10 @@ impl Tree {
             boxes,
             images,
             coords,
+            row,
             position,
-            stretch: AtomicU32::new(f32::to_bits(1.15)),
+            hinted: Stretch::new(),
+            expected: Stretch::new(),
         }
     }
 
@@ -106,7 +149,7 @@ impl Tree {
     }
 
     fn rows(&self) -> Rows<'_> {
-        Rows { dim: self.dim, coords: &self.coords, position: &self.position }
+        Rows { dim: self.dim, coords: &self.coords, row: self.row.as_deref(), position: &self.position }
     }
 
     fn gaps(&self, node: usize, image: &[f32]) -> [f32; LANES] {
@@ -114,11 +157,13 @@ impl Tree {
         self.with.box_gaps(image, &self.boxes[node * size..(node + 1) * size])
     }
 
-    /// The leaf whose box is nearest, going down greedily: where a query lives.
+    /// Where a query lives.
     pub(super) fn home(&self, point: &[f64], image: &mut [f32]) -> u32 {
-        if self.margin.image(point, image).is_none() {
-            return 0;
-        }
+        if self.margin.image(point, image).is_none() { 0 } else { self.home_of(image) }
+    }
+
+    /// The leaf whose box is nearest, going down greedily.
+    fn home_of(&self, image: &[f32]) -> u32 {
         let mut at = 0;
         while !self.nodes[at].is_leaf {
             let gaps = self.gaps(at, image);
@@ -134,8 +179,8 @@ impl Tree {
     }
 
     /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on: ranked, or as a
-    /// set with its ends. A hint is a squared distance near which the `k`-th of a query may lie: the walk begins with it as its limit, and
-    /// is made again without it where it was too short.
+    /// set with its ends. A hint is a squared distance near which the `k`-th of a query may lie: the walk begins with it as its limit, or
+    /// with one that the leaf of the query gives, and is made again without where that was too short.
     pub(super) fn search(
         &self,
         queries: &Points,
@@ -147,8 +192,9 @@ impl Tree {
     ) {
         let rows = self.rows();
         let looks = self.looks();
-        let stretch = f32::from_bits(self.stretch.load(Relaxed));
-        let (mut active, mut hinted) = (0_u32, 0_u32);
+        let stretch = self.hinted.get();
+        let expected = Some(self.expected.get()).filter(|s| *s < Stretch::WORTH);
+        let (mut active, mut hinted, mut tried) = (0_u32, 0_u32, 0_u32);
         for (i, &(home, query)) in members.iter().enumerate() {
             if let Some(&(_, next)) = members.get(i + 1) {
                 self.with.fetch(queries.point(next as usize));
@@ -165,23 +211,20 @@ impl Tree {
                 if let Some(on) = &looks {
                     walk.found[i].level(on, &walk.images[i * self.dim..(i + 1) * self.dim]);
                 }
-            } else {
-                self.begin(i, home, queries.point(query as usize), &looks, walk);
+            } else if self.begin(i, home, queries.point(query as usize), expected, &looks, walk) {
+                tried |= 1 << i;
             }
         }
         walk.begun = active & !hinted;
         self.descend(0, active, 0, &looks, queries, members, walk);
-        let again = self.close(active, hinted, &looks, &rows, queries, members, walk);
-        if hinted != 0 {
-            // One in forty too short: more second walks cost more than they save, fewer make all others walk farther.
-            let change = (again.count_ones() * 39) as f32 - (hinted & !again).count_ones() as f32;
-            self.stretch.store((stretch * (1.0 + 0.001 * change)).clamp(0.25, 8.0).to_bits(), Relaxed);
-        }
+        let again = self.close(active, hinted | tried, &looks, &rows, queries, members, walk);
+        self.hinted.learn(hinted, again);
+        self.expected.learn(tried, again);
         if again != 0 {
             for i in bits(again) {
                 walk.found[i].again();
                 let (home, query) = members[i];
-                self.begin(i, home, queries.point(query as usize), &looks, walk);
+                self.begin(i, home, queries.point(query as usize), None, &looks, walk);
             }
             walk.begun = again;
             self.descend(0, again, 0, &looks, queries, members, walk);
@@ -205,28 +248,38 @@ impl Tree {
         }
     }
 
-    /// The first limit of a query: from the leaf where it lives.
-    fn begin(&self, i: usize, home: u32, point: &[f64], looks: &Option<Looks<'_>>, walk: &mut Walk) {
-        match looks {
-            None => {
-                self.leaf(home as usize, i, !0, point, walk);
-                walk.found[i].tighten(self.with, &self.margin);
-            }
-            Some(on) => {
-                let Walk { images, found, values, guess, ranking, .. } = walk;
-                let image = &images[i * self.dim..(i + 1) * self.dim];
-                found[i].level(on, image);
-                found[i].begin(on, &self.leaf_in_bytes(home as usize), image, point, (values, guess), ranking);
-            }
-        }
+    /// The first limit of a query: from the leaf where it lives. True where it is one to be tried.
+    fn begin(
+        &self,
+        i: usize,
+        home: u32,
+        point: &[f64],
+        stretch: Option<f32>,
+        looks: &Option<Looks<'_>>,
+        walk: &mut Walk,
+    ) -> bool {
+        let home = match home {
+            UNKNOWN => self.home_of(&walk.images[i * self.dim..(i + 1) * self.dim]),
+            known => known,
+        };
+        walk.homes[i] = home;
+        let Some(on) = looks else {
+            self.leaf(home as usize, i, !0, point, walk);
+            walk.found[i].tighten(self.with, &self.margin);
+            return false;
+        };
+        let Walk { images, found, values, guess, ranking, .. } = walk;
+        let image = &images[i * self.dim..(i + 1) * self.dim];
+        found[i].level(on, image);
+        found[i].begin(on, &self.leaf_in_bytes(home as usize), image, point, stretch, (values, guess), ranking)
     }
 
-    /// Ends the walks of these queries. Gives those of the hinted whose limit was too short.
+    /// Ends the walks of these queries. Gives those of `tried` whose limit was too short.
     #[allow(clippy::too_many_arguments)]
     fn close(
         &self,
         which: u32,
-        hinted: u32,
+        tried: u32,
         looks: &Option<Looks<'_>>,
         rows: &Rows<'_>,
         queries: &Points,
@@ -240,8 +293,8 @@ impl Tree {
                 let image = &walk.images[i * self.dim..(i + 1) * self.dim];
                 walk.found[i].measure(on, image, point, 0, &mut walk.ranking);
             }
-            let is_hinted = hinted & (1 << i) != 0;
-            if !walk.found[i].close(self.with, &self.margin, rows, is_hinted) {
+            let is_tried = tried & (1 << i) != 0;
+            if !walk.found[i].close(self.with, &self.margin, rows, is_tried) {
                 again |= 1 << i;
             }
         }
@@ -270,7 +323,7 @@ impl Tree {
         let node = self.nodes[at];
         if node.is_leaf {
             for i in bits(active) {
-                if members[i].0 as usize == at && walk.begun & (1 << i) != 0 {
+                if walk.homes[i] as usize == at && walk.begun & (1 << i) != 0 {
                     continue; // was visited first
                 }
                 if let Some(on) = looks {
@@ -351,6 +404,8 @@ pub(super) struct Walk {
     k: usize,
     images: Vec<f32>,
     found: Vec<Candidates>,
+    /// Where each of those below lives.
+    homes: [u32; GROUP],
     /// The queries that have visited the leaf where they live.
     begun: u32,
     gaps: Vec<[f32; LANES]>,
@@ -362,11 +417,12 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    pub(super) fn new(tree: &Tree, k: usize) -> Walk {
+    pub(super) fn new(tree: &Tree<'_>, k: usize) -> Walk {
         Walk {
             k,
             images: vec![0.0; GROUP * tree.dim],
             found: (0..GROUP).map(|_| Candidates::new(tree.with, k)).collect(),
+            homes: [UNKNOWN; GROUP],
             begun: 0,
             gaps: Vec::new(),
             values: vec![0.0; LEAF],
@@ -410,8 +466,8 @@ impl Images {
         Images::Panels(panels)
     }
 
-    fn in_rows(images: &[f32], p: usize, position: &[u32]) -> Images {
-        let mut coarse = Coarse::of(images, p);
+    fn in_rows(images: &[f32], p: usize, position: &[u32], with: Instructions) -> Images {
+        let mut coarse = Coarse::of(images, p, with);
         let size = p.div_ceil(4) + 1;
         let mut words = vec![Words([0; LANES]); position.len() / LANES * size];
         let mut rows = vec![0.0_f32; position.len() * p];

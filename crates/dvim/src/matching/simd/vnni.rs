@@ -152,6 +152,33 @@ pub(super) unsafe fn coarse_values(query: &[i32], panels: &[Words], count: usize
 }
 
 /// # Safety
+/// The slices have the same length; the processor has AVX-512F.
+#[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+pub(super) unsafe fn bytes(image: &[f32], centre: &[f64], step: f64, out: &mut [i8]) -> f64 {
+    let (end, inverse) = (_mm512_set1_pd(127.0 * step), _mm512_set1_pd(1.0 / step));
+    let start_of_range = _mm512_sub_pd(_mm512_setzero_pd(), end);
+    let step = _mm512_set1_pd(step);
+    let mut lost = _mm512_setzero_pd();
+    let mut start = 0;
+    while start < image.len() {
+        let inside = ((1_u32 << (image.len() - start).min(8)) - 1) as __mmask8;
+        // SAFETY: only lanes inside are read and written.
+        unsafe {
+            let x = _mm512_castps512_ps256(_mm512_maskz_loadu_ps(inside.into(), image.as_ptr().add(start)));
+            let z = _mm512_sub_pd(_mm512_cvtps_pd(x), _mm512_maskz_loadu_pd(inside, centre.as_ptr().add(start)));
+            let z = _mm512_min_pd(_mm512_max_pd(z, start_of_range), end);
+            let q = _mm512_roundscale_pd::<0>(_mm512_mul_pd(z, inverse));
+            let e = _mm512_fnmadd_pd(q, step, z);
+            lost = _mm512_fmadd_pd(e, e, lost);
+            let words = _mm512_castsi256_si512(_mm512_cvtpd_epi32(q));
+            _mm512_mask_cvtepi32_storeu_epi8(out.as_mut_ptr().add(start), inside.into(), words);
+        }
+        start += 8;
+    }
+    _mm512_reduce_add_pd(lost)
+}
+
+/// # Safety
 /// As [`super::Instructions::between`] checks; the processor has AVX-512F.
 #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
 pub(super) unsafe fn between(values: &[f32], above: f32, most: f32, first_slot: u32, slots: &mut [u32]) -> usize {
