@@ -207,7 +207,16 @@ pub(super) fn parse(bytes: &[u8], cut: Cut, limit: usize, plan: &Plan, chunk: &m
             let keeper = plan.fields[i];
             let end = 'field: {
                 let column = keeper.map(|k| &mut chunk.columns[k]);
-                // The common case in one pass: a number that ends where its digits end.
+                // The common case in one pass: a number that ends where its digits end. Many are a single digit.
+                if let Some(ColumnChunk::Number(numbers)) = column
+                    && numbers.text.is_none()
+                    && let [digit @ b'0'..=b'9', after, ..] = bytes[at..]
+                    && (after == delimiter || after == b'\n')
+                {
+                    numbers.values.push(f64::from(digit - b'0'));
+                    break 'field at + 1;
+                }
+                let column = keeper.map(|k| &mut chunk.columns[k]);
                 if let Some(ColumnChunk::Number(numbers)) = column
                     && numbers.text.is_none()
                     && matches!(bytes[at], b'0'..=b'9' | b'-' | b'.')
