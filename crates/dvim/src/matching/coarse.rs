@@ -159,7 +159,7 @@ impl Level {
 
 #[cfg(test)]
 mod tests {
-    use super::super::simd::Instructions;
+    use super::super::simd::{Instructions, Look};
     use super::super::{Points, Reference};
     use super::*;
     use proptest::prelude::*;
@@ -231,8 +231,26 @@ mod tests {
             let least = v[7];
             let expected: Vec<u32> = (0..48).filter(|&i| v[i as usize] >= least).map(|i| 100 + i).collect();
             let mut slots = vec![0; 80];
-            let n = with.coarse_slots(&level.words, &words, 3, least, 100, &mut slots, 0);
+            // Alone, and two queries side by side.
+            let other = Level { words: level.words.iter().rev().copied().collect(), ..level.clone() };
+            let look = |level: &Level, slots: &mut [u32]| {
+                let mut len = 0;
+                with.coarse_slots(&mut [Look { words: &level.words, least, slots, len: &mut len }], &words, 3, 100);
+                len
+            };
+            let n = look(&level, &mut slots);
             prop_assert_eq!(&slots[..n], &expected[..]);
+            let mut alone = vec![0; 80];
+            let n_alone = look(&other, &mut alone);
+            let (mut first, mut second, mut lens) = (vec![0; 80], vec![0; 80], [0, 0]);
+            let [a, b] = &mut lens;
+            let mut two = [
+                Look { words: &level.words, least, slots: &mut first, len: a },
+                Look { words: &other.words, least, slots: &mut second, len: b },
+            ];
+            with.coarse_slots(&mut two, &words, 3, 100);
+            prop_assert_eq!(&first[..lens[0]], &expected[..]);
+            prop_assert_eq!(&second[..lens[1]], &alone[..n_alone]);
             let cut = level.value(least).min(Coarse::MOST_VALUE);
             let n = with.between(&values, f32::NEG_INFINITY, cut, 100, &mut slots);
             prop_assert_eq!(&slots[..n], &expected[..]);

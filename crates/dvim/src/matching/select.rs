@@ -4,7 +4,7 @@
 use super::coarse::{Coarse, Level};
 use super::margin::Margin;
 use super::scan::squared_distance;
-use super::simd::{Instructions, LANES, Lanes, Words};
+use super::simd::{Instructions, LANES, Lanes, Look, Words};
 
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
 const BURST: usize = LANES * (LANES + 1);
@@ -324,18 +324,24 @@ impl Candidates {
         query: &[f64],
         ranking: &mut Ranking,
     ) {
-        self.waiting = on.with.coarse_slots(
-            &self.level.words,
-            leaf.panels,
-            leaf.count,
-            self.least,
-            leaf.first_slot,
-            &mut self.pending,
-            self.waiting,
-        );
+        Candidates::find([self], on, leaf);
         if self.waiting >= LANES {
             self.measure(on, image, query, LANES - 1, ranking);
         }
+    }
+
+    /// Looks at a leaf with several queries at once, and leaves what was not ruled out waiting.
+    #[inline]
+    pub(super) fn find<const N: usize>(queries: [&mut Candidates; N], on: &Looks<'_>, leaf: &Leaf<'_>) {
+        let mut looks =
+            queries.map(|c| Look { words: &c.level.words, least: c.least, slots: &mut c.pending, len: &mut c.waiting });
+        on.with.coarse_slots(&mut looks, leaf.panels, leaf.count, leaf.first_slot);
+    }
+
+    /// Whether enough wait to fill the registers.
+    #[inline]
+    pub(super) fn many_wait(&self) -> bool {
+        self.waiting >= LANES
     }
 
     /// Measures pending points until at most `left` wait.

@@ -24,6 +24,17 @@ pub(super) struct Lanes(pub(super) [f32; LANES]);
 #[repr(C, align(64))]
 pub(super) struct Words(pub(super) [i32; LANES]);
 
+/// A query that looks at panels in bytes.
+pub(super) struct Look<'a> {
+    /// Its q, four axes to a word.
+    pub(super) words: &'a [i32],
+    /// The least V that passes.
+    pub(super) least: i32,
+    /// Slots that passed; the first `len` count.
+    pub(super) slots: &'a mut [u32],
+    pub(super) len: &'a mut usize,
+}
+
 /// A group of panels is given up when, after `early` axes, and then after each `STAGE` more, no lane can
 /// enter. Checks cost little beside this many axes.
 const STAGE: usize = 16;
@@ -96,25 +107,23 @@ impl Instructions {
         return false;
     }
 
-    /// Appends the slots of all points of the first `count` panels whose V with `query` is at least `least` to `slots`, behind
-    /// its first `len` entries. Returns the new length.
+    /// Appends, for each query, the slots of all points of the first `count` panels whose V is at least what it asks. All have as many
+    /// words.
     #[inline]
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn coarse_slots(
+    pub(super) fn coarse_slots<const N: usize>(
         self,
-        query: &[i32],
+        looks: &mut [Look<'_>; N],
         panels: &[Words],
         count: usize,
-        least: i32,
         first_slot: u32,
-        slots: &mut [u32],
-        len: usize,
-    ) -> usize {
-        assert!(count * (query.len() + 1) <= panels.len() && len + LANES * (count + 1) <= slots.len());
+    ) {
+        let size = looks[0].words.len() + 1;
+        assert!(count * size <= panels.len());
+        assert!(looks.iter().all(|l| l.words.len() + 1 == size && *l.len + LANES * (count + 1) <= l.slots.len()));
         match self.0 {
             // SAFETY: `available` found the instructions; the sizes were checked above.
             #[cfg(target_arch = "x86_64")]
-            Set::Vnni => unsafe { vnni::coarse_slots(query, panels, count, least, first_slot, slots, len) },
+            Set::Vnni => unsafe { vnni::coarse_slots(looks, panels, count, first_slot) },
             _ => unreachable!("no products of bytes"),
         }
     }

@@ -322,17 +322,15 @@ impl<'a> Tree<'a> {
     ) {
         let node = self.nodes[at];
         if node.is_leaf {
+            // Those who live here have visited it first.
+            let here =
+                bits(active & walk.begun).filter(|&i| walk.homes[i] as usize == at).fold(0, |set, i| set | 1 << i);
+            let active = active & !here;
+            if let Some(on) = looks {
+                self.look(at, active, on, queries, members, walk);
+                return;
+            }
             for i in bits(active) {
-                if walk.homes[i] as usize == at && walk.begun & (1 << i) != 0 {
-                    continue; // was visited first
-                }
-                if let Some(on) = looks {
-                    let Walk { images, found, ranking, .. } = walk;
-                    let image = &images[i * self.dim..(i + 1) * self.dim];
-                    let point = queries.point(members[i].1 as usize);
-                    found[i].look(on, &self.leaf_in_bytes(at), image, point, ranking);
-                    continue;
-                }
                 let gaps = self.gaps(at, &walk.images[i * self.dim..(i + 1) * self.dim]);
                 let which = within(&gaps, walk.found[i].limit);
                 if which != 0 {
@@ -364,6 +362,30 @@ impl<'a> Tree<'a> {
             }
             if some != 0 {
                 self.descend(node.first as usize + c as usize, some, depth + 1, looks, queries, members, walk);
+            }
+        }
+    }
+
+    /// These queries look at a leaf in bytes, two at a time.
+    fn look(&self, at: usize, active: u32, on: &Looks<'_>, queries: &Points, members: &[(u32, u32)], walk: &mut Walk) {
+        let leaf = self.leaf_in_bytes(at);
+        let Walk { images, found, ranking, .. } = walk;
+        let mut which = bits(active);
+        while let Some(i) = which.next() {
+            let last = which.next();
+            match last {
+                Some(j) => {
+                    let (left, right) = found.split_at_mut(j);
+                    Candidates::find([&mut left[i], &mut right[0]], on, &leaf);
+                }
+                None => Candidates::find([&mut found[i]], on, &leaf),
+            }
+            for i in [Some(i), last].into_iter().flatten() {
+                if found[i].many_wait() {
+                    let image = &images[i * self.dim..(i + 1) * self.dim];
+                    let point = queries.point(members[i].1 as usize);
+                    found[i].measure(on, image, point, LANES - 1, ranking);
+                }
             }
         }
     }

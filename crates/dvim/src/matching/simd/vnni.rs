@@ -4,7 +4,7 @@
 #![allow(clippy::needless_range_loop)]
 
 use super::avx512::FEW;
-use super::{LANES, Words};
+use super::{LANES, Look, Words};
 use std::arch::x86_64::*;
 
 /// A query whose words are in registers, where there are no more than `W`; `W` = 0 stands for any number.
@@ -24,59 +24,73 @@ impl<'a, const W: usize> Query<'a, W> {
         }
         Query { words, held }
     }
-
-    /// V of `N` panels, from panel `first` on.
-    ///
-    /// # Safety
-    /// The processor has AVX-512F and VNNI; `panels` holds `first + N` panels of `words.len() + 1` words.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
-    unsafe fn values<const N: usize>(&self, panels: *const Words, first: usize) -> [__m512i; N] {
-        let size = if W > 0 { W } else { self.words.len() } + 1;
-        // SAFETY: by the caller's promise, here and below.
-        let panels = unsafe { panels.add(first * size) };
-        let mut sum = [_mm512_setzero_si512(); N];
-        for i in 0..N {
-            sum[i] = unsafe { _mm512_load_si512(panels.add(i * size).cast()) };
-        }
-        let mut word = 0;
-        while word < size - 1 {
-            // SAFETY: `word` < words.len().
-            let q = if W > 0 { self.held[word] } else { _mm512_set1_epi32(unsafe { *self.words.get_unchecked(word) }) };
-            for i in 0..N {
-                let y = unsafe { _mm512_load_si512(panels.add(i * size + word + 1).cast()) };
-                sum[i] = _mm512_dpbusd_epi32(sum[i], y, q);
-            }
-            word += 1;
-        }
-        sum
-    }
 }
 
+/// V of each query with `P` panels, from panel `first` on.
+///
+/// # Safety
+/// The processor has AVX-512F and VNNI; `panels` holds `first + P` panels of `words.len() + 1` words, as many as every query has.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
+unsafe fn values<const W: usize, const N: usize, const P: usize>(
+    queries: &[Query<'_, W>; N],
+    panels: *const Words,
+    first: usize,
+) -> [[__m512i; P]; N] {
+    let size = if W > 0 { W } else { queries[0].words.len() } + 1;
+    // SAFETY: by the caller's promise, here and below.
+    let panels = unsafe { panels.add(first * size) };
+    let mut sum = [[_mm512_setzero_si512(); P]; N];
+    for p in 0..P {
+        let norm = unsafe { _mm512_load_si512(panels.add(p * size).cast()) };
+        for i in 0..N {
+            sum[i][p] = norm;
+        }
+    }
+    let mut word = 0;
+    while word < size - 1 {
+        let mut q = [_mm512_setzero_si512(); N];
+        for i in 0..N {
+            // SAFETY: `word` < words.len().
+            q[i] = match W {
+                0 => _mm512_set1_epi32(unsafe { *queries[i].words.get_unchecked(word) }),
+                _ => queries[i].held[word],
+            };
+        }
+        for p in 0..P {
+            let y = unsafe { _mm512_load_si512(panels.add(p * size + word + 1).cast()) };
+            for i in 0..N {
+                sum[i][p] = _mm512_dpbusd_epi32(sum[i][p], y, q[i]);
+            }
+        }
+        word += 1;
+    }
+    sum
+}
+
+/// Queries that look at panels together: each panel is loaded once.
+///
 /// # Safety
 /// As [`super::Instructions::coarse_slots`] checks; the processor has AVX-512F and VNNI.
 #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
-pub(super) unsafe fn coarse_slots(
-    query: &[i32],
+pub(super) unsafe fn coarse_slots<const N: usize>(
+    looks: &mut [Look<'_>; N],
     panels: &[Words],
     count: usize,
-    least: i32,
     first_slot: u32,
-    slots: &mut [u32],
-    len: usize,
-) -> usize {
+) {
     // SAFETY: by the caller's promise.
     unsafe {
-        match query.len() {
-            1 => slots_of(Query::<1>::new(query), panels, count, least, first_slot, slots, len),
-            2 => slots_of(Query::<2>::new(query), panels, count, least, first_slot, slots, len),
-            3 => slots_of(Query::<3>::new(query), panels, count, least, first_slot, slots, len),
-            4 => slots_of(Query::<4>::new(query), panels, count, least, first_slot, slots, len),
-            5 => slots_of(Query::<5>::new(query), panels, count, least, first_slot, slots, len),
-            6 => slots_of(Query::<6>::new(query), panels, count, least, first_slot, slots, len),
-            7 => slots_of(Query::<7>::new(query), panels, count, least, first_slot, slots, len),
-            8 => slots_of(Query::<8>::new(query), panels, count, least, first_slot, slots, len),
-            _ => slots_of(Query::<0>::new(query), panels, count, least, first_slot, slots, len),
+        match looks[0].words.len() {
+            1 => slots_of::<1, N>(looks, panels, count, first_slot),
+            2 => slots_of::<2, N>(looks, panels, count, first_slot),
+            3 => slots_of::<3, N>(looks, panels, count, first_slot),
+            4 => slots_of::<4, N>(looks, panels, count, first_slot),
+            5 => slots_of::<5, N>(looks, panels, count, first_slot),
+            6 => slots_of::<6, N>(looks, panels, count, first_slot),
+            7 => slots_of::<7, N>(looks, panels, count, first_slot),
+            8 => slots_of::<8, N>(looks, panels, count, first_slot),
+            _ => slots_of::<0, N>(looks, panels, count, first_slot),
         }
     }
 }
@@ -85,24 +99,25 @@ pub(super) unsafe fn coarse_slots(
 /// As [`coarse_slots`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
-unsafe fn slots_of<const W: usize>(
-    query: Query<'_, W>,
+unsafe fn slots_of<const W: usize, const N: usize>(
+    looks: &mut [Look<'_>; N],
     panels: &[Words],
     count: usize,
-    least: i32,
     first_slot: u32,
-    slots: &mut [u32],
-    mut len: usize,
-) -> usize {
-    let bound = _mm512_set1_epi32(least);
-    let slots = slots.as_mut_ptr();
+) {
+    let mut queries = [Query::<W>::new(looks[0].words); N];
+    let mut bound = [_mm512_setzero_si512(); N];
+    for i in 0..N {
+        queries[i] = Query::<W>::new(looks[i].words);
+        bound[i] = _mm512_set1_epi32(looks[i].least);
+    }
     let panels = panels.as_ptr();
     let mut numbers = [0_u8; 64];
     numbers.iter_mut().enumerate().for_each(|(i, number)| *number = i as u8);
     // SAFETY: 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) };
     // The points of four panels that passed: their numbers are pushed together as bytes, and made slots sixteen at a time.
-    let mut append = |panel: usize, passed: u64| {
+    let append = |look: &mut Look<'_>, panel: usize, passed: u64| {
         let base = _mm512_set1_epi32(first_slot as i32 + (panel * LANES) as i32);
         let mut numbers = _mm512_maskz_compress_epi8(passed, numbers);
         let n = passed.count_ones() as usize;
@@ -111,28 +126,30 @@ unsafe fn slots_of<const W: usize>(
         while done == 0 || done < n {
             let slot = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(numbers)));
             // SAFETY: 16 entries behind `len + done` are inside, by the caller's promise.
-            unsafe { _mm512_storeu_epi32(slots.add(len + done).cast(), slot) };
+            unsafe { _mm512_storeu_epi32(look.slots.as_mut_ptr().add(*look.len + done).cast(), slot) };
             numbers = _mm512_shuffle_i64x2::<0b11_11_10_01>(numbers, numbers);
             done += LANES;
         }
-        len += n;
+        *look.len += n;
     };
     let mut panel = 0;
     while panel + 4 <= count {
         // SAFETY: four panels from `panel` on are inside.
-        let v = unsafe { query.values::<4>(panels, panel) };
-        let keep = v.map(|v| u64::from(_mm512_cmpge_epi32_mask(v, bound)));
-        let passed = (keep[0] | keep[1] << 16) | (keep[2] << 32 | keep[3] << 48);
-        append(panel, passed);
+        let v = unsafe { values::<W, N, 4>(&queries, panels, panel) };
+        for i in 0..N {
+            let keep = v[i].map(|v| u64::from(_mm512_cmpge_epi32_mask(v, bound[i])));
+            append(&mut looks[i], panel, (keep[0] | keep[1] << 16) | (keep[2] << 32 | keep[3] << 48));
+        }
         panel += 4;
     }
     while panel < count {
         // SAFETY: the panel is inside.
-        let [v] = unsafe { query.values::<1>(panels, panel) };
-        append(panel, u64::from(_mm512_cmpge_epi32_mask(v, bound)));
+        let v = unsafe { values::<W, N, 1>(&queries, panels, panel) };
+        for i in 0..N {
+            append(&mut looks[i], panel, u64::from(_mm512_cmpge_epi32_mask(v[i][0], bound[i])));
+        }
         panel += 1;
     }
-    len
 }
 
 /// # Safety
@@ -144,7 +161,7 @@ pub(super) unsafe fn coarse_values(query: &[i32], panels: &[Words], count: usize
     for panel in 0..count {
         // SAFETY: the panel is inside, and so are 16 places of `out` for each.
         unsafe {
-            let [v] = query.values::<1>(panels.as_ptr(), panel);
+            let [[v]] = values::<0, 1, 1>(&[query], panels.as_ptr(), panel);
             let value = _mm512_sub_epi32(constant, _mm512_add_epi32(v, v));
             _mm512_storeu_ps(out.as_mut_ptr().add(panel * LANES), _mm512_cvtepi32_ps(value));
         }
