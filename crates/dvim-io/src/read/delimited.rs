@@ -269,9 +269,11 @@ fn run(
             }
         }
         shared.deliver(number, parsed);
-        thread::scope(|scope| {
+        // Whoever waits in it waits for a block that another thread has in hand, so that fewer threads than asked for do no harm.
+        let shared = &shared;
+        rayon::scope(|scope| {
             for _ in 1..threads {
-                scope.spawn(|| shared.work(Vec::new()));
+                scope.spawn(|_| shared.work(Vec::new()));
             }
             shared.work(buffer);
         });
