@@ -632,21 +632,27 @@ impl Builder<'_> {
         }
         let spread = |a: usize| square[a] - sum[a] * sum[a] / sampled;
         let axis = (1..self.axes).fold(0, |best, a| if spread(a) > spread(best) { a } else { best });
-        let mut pairs: Vec<(f32, u32)> = ids.iter().map(|&id| (self.images[id as usize * p + axis], id)).collect();
-        let order = |a: &(f32, u32), b: &(f32, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        // By value, then by number, as whole numbers: those of negative values are turned, so that they come first and in order.
+        let key = |&id: &u32| {
+            let bits = self.images[id as usize * p + axis].to_bits();
+            let turned = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+            u64::from(turned) << 32 | u64::from(id)
+        };
+        let mut keys: Vec<u64> = ids.iter().map(key).collect();
         let mut middle = ((n / 2 + unit / 2) / unit * unit).clamp(unit, n - 1);
-        let (_, &mut (value, _), _) = pairs.select_nth_unstable_by(middle, order);
+        let (_, &mut found, _) = keys.select_nth_unstable(middle);
         if n > LEAF {
-            let less = pairs.iter().filter(|x| x.0 < value).count();
-            let up_to = pairs.iter().filter(|x| x.0 <= value).count();
+            let value = found >> 32;
+            let less = keys.iter().filter(|key| **key >> 32 < value).count();
+            let up_to = keys.iter().filter(|key| **key >> 32 <= value).count();
             let edge = if middle - less <= up_to - middle { less } else { up_to };
             if up_to - less > n / 16 && edge >= n / 8 && edge <= n - n / 8 {
-                pairs.select_nth_unstable_by(edge, order);
+                keys.select_nth_unstable(edge);
                 middle = edge;
             }
         }
-        for (id, pair) in ids.iter_mut().zip(&pairs) {
-            *id = pair.1;
+        for (id, key) in ids.iter_mut().zip(&keys) {
+            *id = *key as u32;
         }
         ids.split_at_mut(middle)
     }
