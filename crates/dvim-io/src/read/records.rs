@@ -207,31 +207,31 @@ pub(super) fn parse(bytes: &[u8], cut: Cut, limit: usize, plan: &Plan, chunk: &m
             let keeper = plan.fields[i];
             let end = 'field: {
                 let column = keeper.map(|k| &mut chunk.columns[k]);
-                // The common case in one pass: a number that ends where its digits end. Many are a single digit.
+                // The common case in one pass: a number that ends where its digits end.
                 if let Some(ColumnChunk::Number(numbers)) = column
                     && numbers.text.is_none()
-                    && let [digit @ b'0'..=b'9', after, ..] = bytes[at..]
-                    && (after == delimiter || after == b'\n')
                 {
-                    numbers.values.push(f64::from(digit - b'0'));
-                    break 'field at + 1;
-                }
-                let column = keeper.map(|k| &mut chunk.columns[k]);
-                if let Some(ColumnChunk::Number(numbers)) = column
-                    && numbers.text.is_none()
-                    && matches!(bytes[at], b'0'..=b'9' | b'-' | b'.')
-                    && let Ok((value, n)) = fast_float2::parse_partial::<f64, _>(&bytes[at..])
-                    && value.is_finite()
-                {
-                    let end = at + n;
-                    let terminator = bytes.get(end).copied();
-                    if terminator == Some(delimiter) || terminator == Some(b'\n') {
-                        numbers.values.push(value);
-                        break 'field end;
+                    // Many are a single digit.
+                    if let [digit @ b'0'..=b'9', after, ..] = bytes[at..]
+                        && (after == delimiter || after == b'\n')
+                    {
+                        numbers.values.push(f64::from(digit - b'0'));
+                        break 'field at + 1;
                     }
-                    if terminator == Some(b'\r') && bytes.get(end + 1) == Some(&b'\n') {
-                        numbers.values.push(value);
-                        break 'field end + 1;
+                    if matches!(bytes[at], b'0'..=b'9' | b'-' | b'.')
+                        && let Ok((value, n)) = fast_float2::parse_partial::<f64, _>(&bytes[at..])
+                        && value.is_finite()
+                    {
+                        let end = at + n;
+                        let terminator = bytes.get(end).copied();
+                        if terminator == Some(delimiter) || terminator == Some(b'\n') {
+                            numbers.values.push(value);
+                            break 'field end;
+                        }
+                        if terminator == Some(b'\r') && bytes.get(end + 1) == Some(&b'\n') {
+                            numbers.values.push(value);
+                            break 'field end + 1;
+                        }
                     }
                 }
                 let found = match field(bytes, at, delimiter) {
