@@ -11,6 +11,7 @@
 mod admit;
 mod read;
 
+pub use crate::arm::Arm;
 use crate::error::{Error, Problem, Severity};
 use crate::outcome::{Further, Outcome};
 use crate::schema::{Covariate, Declared, Missing};
@@ -26,33 +27,6 @@ pub use crate::schema::LARGEST_VALUE;
 /// times are never closer than about 1e-6. The rule is relative to H so that results do not depend
 /// on the unit of time. After `aeqSurv` of R's survival, which uses 1.5e-8.
 pub const TIE_TOLERANCE: f64 = 1e-10;
-
-/// The two arms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Arm {
-    /// Not treated.
-    Control,
-    /// Treated.
-    Treated,
-}
-
-impl Arm {
-    /// Both, control first: the order in which per-arm arrays are kept.
-    pub const BOTH: [Arm; 2] = [Arm::Control, Arm::Treated];
-
-    /// Position in per-arm arrays.
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// "control" or "treated".
-    pub fn name(self) -> &'static str {
-        match self {
-            Arm::Control => "control",
-            Arm::Treated => "treated",
-        }
-    }
-}
 
 /// What to do about times of zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -35,6 +35,8 @@
 //! use those above it, and none below.
 
 pub mod error;
+pub mod estimand;
+pub mod arm;
 mod numeric;
 pub mod outcome;
 pub mod table;
