@@ -1,11 +1,16 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test wheel wheel-check sanitize bench bench-quick bench-growth bench-instructions
+.PHONY: demo test same-bytes wheel wheel-check sanitize bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
 
 test:
 	tests/run
+
+# Two binaries, byte for byte: make same-bytes OLD=/tmp/base/dvim [NEW=target/debug/dvim]
+NEW ?= target/debug/dvim
+same-bytes:
+	tests/same_bytes.py $(OLD) $(NEW)
 
 # The wheel, into dist/.
 wheel: .venv/ready
