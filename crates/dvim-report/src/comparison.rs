@@ -196,7 +196,7 @@ impl Comparison<'_> {
             if !certificate.converged || certificate.penalty.is_some() {
                 out.push(format!("The cure model of the {} arm is not a plain maximum of its likelihood: MCM KNN and the cure model alone rest on a penalised or unfinished fit.", arm.name()));
             }
-            if !learned.cox[arm.index()].certificate.converged {
+            if !learned.cox[arm].certificate.converged {
                 out.push(format!(
                     "The Cox model of the {} arm did not converge: Cox and prognostic score rest on a penalised fit.",
                     arm.name()

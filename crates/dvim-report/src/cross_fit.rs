@@ -371,8 +371,8 @@ impl From<&Predictor> for PredictorRecord {
         PredictorRecord {
             latency: p.family.name().into(),
             columns: p.columns.iter().map(column).collect(),
-            n_columns: p.n_columns,
-            theta: p.theta.clone(),
+            n_columns: p.n_columns.into_array(),
+            theta: p.theta.clone().into_array(),
             u_zero: p.u_zero,
         }
     }
@@ -391,8 +391,8 @@ impl PredictorRecord {
             n_covariates,
             horizon,
             columns: self.columns.iter().map(column).collect::<Result<_, String>>()?,
-            n_columns: self.n_columns,
-            theta: self.theta.clone(),
+            n_columns: self.n_columns.into(),
+            theta: self.theta.clone().into(),
             u_zero: self.u_zero,
         };
         if predictor.is_sound() { Ok(predictor) } else { Err("a model of a fold does not fit together".into()) }

@@ -1,6 +1,7 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
 use dvim::analysis::{Analysis, Fit, UnitGroups};
+use dvim::arm::ByArm;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::Effect;
@@ -470,7 +471,7 @@ pub fn write_truth(out: &mut impl Write, world: &dvim::simulate::Simulated) -> i
     .write_to(out)?;
     write_rows(out, world.truth.len(), |row, i| {
         let t = &world.truth[i];
-        let [control, treated] = t.arms;
+        let ByArm { control, treated } = t.arms;
         row.text(&world.cohort.ids().text(i)).number(t.cure_effect()).number(t.time_effect());
         row.number(treated.cure_probability).number(control.cure_probability);
         row.number(treated.mean_event_time).number(control.mean_event_time);

@@ -89,7 +89,10 @@ fn readings(settings: &Settings, scenario: Scenario, confounded: bool, rep: usiz
     add("**Prognostic score**: mean over the arms of the Cox Ŝ(H) (ours)", ours(Method::PrognosticScoreKnn));
     let horizon = world.cohort.horizon();
     let scores = learned.cox.each_ref().map(|c| c.survival_score(horizon));
-    add("Ŝ(H) of the control arm alone (Hansen's definition)", by(&|x| each(1, &|x| vec![scores[0].evaluate(x)], x)));
+    add(
+        "Ŝ(H) of the control arm alone (Hansen's definition)",
+        by(&|x| each(1, &|x| vec![scores.control.evaluate(x)], x)),
+    );
     add("both arms' Ŝ(H), two dimensions", by(&|x| each(2, &|x| scores.iter().map(|s| s.evaluate(x)).collect(), x)));
     add(
         "both arms' linear predictors, two dimensions",
@@ -166,18 +169,20 @@ fn mixed_oracle(scenario: Scenario, world: &Simulated, field: &Field<'_>, k: usi
         let points = m.place(&field.covariates);
         Index::build(&points).nearest(&points, k)
     });
-    let cured = |q: usize, z: usize| {
-        let cured = for_cure.of(q, k).0.iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count();
+    let cured = |q: usize, arm: Arm| {
+        let cured =
+            for_cure.of(q, k).0.iter().filter(|&&m| truth[m as usize].arms[arm].event_time.is_infinite()).count();
         cured as f64 / k as f64
     };
-    let mean = |q: usize, z: usize| {
-        let times = for_time.of(q, k).0.iter().map(|&m| truth[m as usize].arms[z].event_time).filter(|t| t.is_finite());
+    let mean = |q: usize, arm: Arm| {
+        let times =
+            for_time.of(q, k).0.iter().map(|&m| truth[m as usize].arms[arm].event_time).filter(|t| t.is_finite());
         let times: Vec<f64> = times.collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     };
     let queries = || 0..truth.len();
     MethodEffects {
-        cure: queries().map(|q| cured(q, 1) - cured(q, 0)).collect(),
-        time: queries().map(|q| Some(mean(q, 1)? - mean(q, 0)?)).collect(),
+        cure: queries().map(|q| cured(q, Arm::Treated) - cured(q, Arm::Control)).collect(),
+        time: queries().map(|q| Some(mean(q, Arm::Treated)? - mean(q, Arm::Control)?)).collect(),
     }
 }

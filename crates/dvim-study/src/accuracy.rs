@@ -14,6 +14,7 @@ use crate::record::{Cell, Experiment, Job, Record, Settings};
 use crate::table::{Records, markdown_table, write_to};
 use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{self, Estimator, Options, Unwatched};
+use dvim::arm::ByArm;
 use dvim::effect::Effect;
 use dvim::error::Error;
 use dvim::metric::Scale;
@@ -80,8 +81,10 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
             model.predict(&fit.metrics.cure.scaling.apply(world.cohort.covariates(i as usize)))
         };
         let said: Vec<_> = by_paper.units.iter().map(of).collect();
-        let cure: Vec<f64> = said.iter().map(|[c, t]| t.cure_probability - c.cure_probability).collect();
-        let time: Vec<Option<f64>> = said.iter().map(|[c, t]| Some(t.mean_event_time - c.mean_event_time)).collect();
+        let cure: Vec<f64> =
+            said.iter().map(|ByArm { control: c, treated: t }| t.cure_probability - c.cure_probability).collect();
+        let time: Vec<Option<f64>> =
+            said.iter().map(|ByArm { control: c, treated: t }| Some(t.mean_event_time - c.mean_event_time)).collect();
         cell(ESTIMATORS[2], &cure, &time)
     };
     let mut of_unit: Vec<Option<&Effect>> = vec![None; world.truth.len()];

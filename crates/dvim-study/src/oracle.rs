@@ -9,7 +9,8 @@
 //! - **Partial oracle, uncensored**: the very groups of the partial oracle, each member's outcome under its own arm seen to
 //!   the end. What separates it from the partial oracle is censoring and nothing else.
 
-use dvim::cohort::{Arm, Cohort};
+use dvim::arm::{Arm, ByArm};
+use dvim::cohort::Cohort;
 use dvim::compare::method::{Field, Method, MethodEffects};
 use dvim::matching::{Index, Points};
 use dvim::metric::{Metric, Scaling};
@@ -67,16 +68,16 @@ fn full<const N: usize>(
         || (),
         |(), _, members, _| {
             sizes.map(|k| {
-                let cured = |z: usize| {
-                    members[..k].iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count()
+                let cured = |arm: Arm| {
+                    members[..k].iter().filter(|&&m| truth[m as usize].arms[arm].event_time.is_infinite()).count()
                 };
-                (cured(1) as f64 - cured(0) as f64) / k as f64
+                (cured(Arm::Treated) as f64 - cured(Arm::Control) as f64) / k as f64
             })
         },
     );
     let points = place(&metrics[1], &field.covariates);
-    let means = [0, 1].map(|z| {
-        let uncured: Vec<usize> = (0..truth.len()).filter(|&q| truth[q].arms[z].event_time.is_finite()).collect();
+    let means = ByArm::of(|arm| {
+        let uncured: Vec<usize> = (0..truth.len()).filter(|&q| truth[q].arms[arm].event_time.is_finite()).collect();
         let coords = uncured.iter().flat_map(|&q| points.point(q)).copied().collect();
         let index = Index::build(&Points { dim: points.dim, coords });
         index.nearest_map(
@@ -85,7 +86,7 @@ fn full<const N: usize>(
             || (),
             |(), _, members, _| {
                 sizes.map(|k| {
-                    let times = members[..k].iter().map(|&m| truth[uncured[m as usize]].arms[z].event_time);
+                    let times = members[..k].iter().map(|&m| truth[uncured[m as usize]].arms[arm].event_time);
                     times.sum::<f64>() / k as f64
                 })
             },
@@ -94,7 +95,7 @@ fn full<const N: usize>(
     (0..N)
         .map(|k| MethodEffects {
             cure: cure.iter().map(|c| c[k]).collect(),
-            time: means[1].iter().zip(&means[0]).map(|(t, c)| Some(t[k] - c[k])).collect(),
+            time: means.treated.iter().zip(&means.control).map(|(t, c)| Some(t[k] - c[k])).collect(),
         })
         .collect()
 }
@@ -112,9 +113,9 @@ fn own_arm<const N: usize>(
     let found = metrics.each_ref().map(|metric| {
         let queries = place(metric, &field.covariates);
         Arm::BOTH.map(|arm| {
-            let pool = &field.pools[arm.index()];
+            let pool = &field.pools[arm];
             let index = Index::build(&place(metric, &covariates(field.cohort, &pool.units)));
-            let event_time = |m: u32| world.truth[pool.units[m as usize] as usize].arms[arm.index()].event_time;
+            let event_time = |m: u32| world.truth[pool.units[m as usize] as usize].arms[arm].event_time;
             index.nearest_map(&queries, sizes[N - 1], Vec::new, |scratch, _, members, _| {
                 sizes.map(|k| {
                     let members = &members[..k];

@@ -156,7 +156,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let pool_covariates = pool.covariates(cohort);
     let n_queries = QUERIES.min(cohort.n_units());
     let queries = &cohort.all_covariates()[..n_queries * p];
-    let truth = |i: usize| world.truth[i].arms[ARM.index()];
+    let truth = |i: usize| world.truth[i].arms[ARM];
     let member_truth: Vec<_> = pool.units.iter().map(|&i| truth(i as usize)).collect();
     // Of each query: (error, discrepancy) of Ŝ(H) and of CMET.
     let cure = |metric: &Metric| -> Vec<(f64, f64)> {

@@ -29,8 +29,9 @@ use crate::cohort::{Arm, Cohort};
 use crate::constraint::{Queries, Rules, Unserved};
 use crate::effect::{Corrected, Effect};
 use crate::error::{Error, Problem, ProblemKind};
+use crate::estimand::Estimand;
 use crate::joint::{
-    self, Certainty, Family, GammaShape, JointModel, JointOptions, Part, Penalty, Prediction, Predictor, Terms, TwoArms,
+    self, Certainty, Family, GammaShape, JointModel, JointOptions, Penalty, Prediction, Predictor, Terms, TwoArms,
 };
 use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
@@ -499,7 +500,11 @@ impl<'a> Setting<'a> {
                 let model = self.fit(&training, terms, &candidates[candidate])?;
                 let value = |&i: &u32| {
                     let (i, z) = (i as usize, self.cohort.arm(i as usize).index());
-                    model.log_likelihood(z, &model.predict(self.row(i))[z], self.cohort.time(i), self.cohort.event(i))
+                    model.log_likelihood(
+                        &model.predict(self.row(i))[Arm::BOTH[z]],
+                        self.cohort.time(i),
+                        self.cohort.event(i),
+                    )
                 };
                 Ok((held_out.iter().map(value).sum(), held_out.len()))
             })
@@ -516,7 +521,7 @@ impl<'a> Setting<'a> {
             let at = |strength: f64| {
                 let mut strengths = strengths;
                 strengths[part] = strength;
-                let penalty = Penalty::ElasticNet { mixing, strengths };
+                let penalty = Penalty::ElasticNet { mixing, strengths: strengths.into() };
                 JointOptions { family, penalty, groups: self.covariate_groups(), rounds: 0, ..JointOptions::default() }
             };
             let (values, _) = self.out_of_fold(terms, &STRENGTHS.map(at))?;
@@ -547,7 +552,10 @@ impl<'a> Setting<'a> {
     fn metrics(&self, model: &JointModel) -> [[Metric; 2]; 2] {
         [CURE, TIME].map(|part| {
             [0, 1].map(|z| {
-                let (own, other) = (&model.importance[part][z], &model.importance[part][1 - z]);
+                let (own, other) = {
+                    let importance = &model.importance[Estimand::BOTH[part]];
+                    (&importance[Arm::BOTH[z]], &importance[Arm::BOTH[z].other()])
+                };
                 let mut raw: Vec<f64> = own.iter().zip(other).map(|(a, b)| a + self.options.borrowed * b).collect();
                 // A category has one weight, that of all its levels together: a difference of level is then one distance.
                 for c in self.cohort.schema().iter().filter(|c| c.is_category()) {
@@ -591,7 +599,7 @@ impl Predictions {
         let of_unit = (0..n)
             .into_par_iter()
             .with_min_len(256)
-            .map(|i| models[setting.fold_of[i] as usize].predictor.predict(setting.row(i)))
+            .map(|i| models[setting.fold_of[i] as usize].predictor.predict(setting.row(i)).into_array())
             .collect();
         Predictions { of_unit, of_pool: models.par_iter().map(|m| setting.place.expected_by(m)).collect() }
     }
@@ -672,7 +680,8 @@ pub fn estimate(
         None => None,
     };
     let penalty = options.elastic_net.zip(strengths);
-    let penalty = penalty.map_or(Penalty::Learned, |(mixing, strengths)| Penalty::ElasticNet { mixing, strengths });
+    let penalty = penalty
+        .map_or(Penalty::Learned, |(mixing, strengths)| Penalty::ElasticNet { mixing, strengths: strengths.into() });
     let joint_options = JointOptions { family, penalty, groups: setting.covariate_groups(), ..JointOptions::default() };
     let first = estimate_once(&setting, &terms, &joint_options, progress)?;
     let (mut deals, path, mut effects, mut residuals) = (vec![first.deal], first.path, first.effects, first.residuals);
@@ -889,7 +898,7 @@ fn match_fold(
     });
     let scaled: Vec<f64> = units.iter().flat_map(|&i| setting.row(i as usize)).copied().collect();
     let certainty = model.certainty();
-    let of_model = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled));
+    let of_model = Estimand::BOTH.map(|part| certainty.spreads(part, &scaled));
     let residual = |(&i, four): (&u32, &Result<Four, Unserved>)| {
         let Ok(four) = four else { return Residual::default() };
         let (i, z) = (i as usize, cohort.arm(i as usize).index());
@@ -903,7 +912,7 @@ fn match_fold(
     let residuals = units.par_iter().zip(&found).with_min_len(64).map(residual).collect();
     let effect = |(q, (&i, four)): (usize, (&u32, Result<Four, Unserved>))| {
         four.map(|four| {
-            let of_model = [CURE, TIME].map(|part| of_model[part][q]);
+            let of_model = [CURE, TIME].map(|part| of_model[part][q]).map(|s| (s.variance.into_array(), s.covariance));
             let corrected = correct(&predictions.of_unit[i as usize], &four, choices, of_model, cohort.horizon());
             Effect { arms: arms(&four), corrected: Some(corrected) }
         })

@@ -105,6 +105,15 @@ macro_rules! pair {
             }
         }
 
+        impl<'a, T> IntoIterator for &'a $by<T> {
+            type Item = &'a T;
+            type IntoIter = std::array::IntoIter<&'a T, 2>;
+
+            fn into_iter(self) -> Self::IntoIter {
+                self.each_ref().into_iter()
+            }
+        }
+
         impl<T> Index<$key> for $by<T> {
             type Output = T;
 

@@ -229,7 +229,7 @@ fn bounds_hold_the_always_uncured() {
         .truth
         .iter()
         .filter(|t| t.arms.iter().all(|a| a.event_time.is_finite()))
-        .map(|t| t.arms[1].event_time - t.arms[0].event_time)
+        .map(|t| t.arms.treated.event_time - t.arms.control.event_time)
         .collect();
     let truth = both.iter().sum::<f64>() / both.len() as f64;
     assert!(bounds.low <= truth && truth <= bounds.high, "{truth} in {bounds:?}");

@@ -1,5 +1,6 @@
 //! The Cox model: is it right (worked example), do others agree (R, lifelines, statsmodels), does it hold in general.
 
+use dvim::arm::ByArm;
 use dvim::compare::cox::{self, CoxFit, Ties};
 use dvim::compare::score::{self, Link};
 use dvim::compare::select::Selection;
@@ -409,18 +410,18 @@ fn arms_effects_and_selection() {
     let treated: Vec<bool> = Csv::parse(UNITS).numbers("treated").iter().map(|&z| z == 1.0).collect();
     let options = FitOptions::default();
     let arms = cox::fit_arms(&data.units(), &treated, Ties::Breslow, &options).unwrap();
-    assert_eq!(arms[0].n_units + arms[1].n_units, data.time.len());
-    assert_eq!(arms[1].n_units, treated.iter().filter(|&&z| z).count());
+    assert_eq!(arms.control.n_units + arms.treated.n_units, data.time.len());
+    assert_eq!(arms.treated.n_units, treated.iter().filter(|&&z| z).count());
     let effects = cox::effects(&arms, &data.x, 25.0);
-    let swapped = cox::effects(&[arms[1].clone(), arms[0].clone()], &data.x, 25.0);
+    let swapped = cox::effects(&ByArm { control: arms.treated.clone(), treated: arms.control.clone() }, &data.x, 25.0);
     assert!(effects.cure.iter().zip(&swapped.cure).all(|(a, b)| *a == -b));
     assert_eq!(effects.time.unwrap().len(), data.time.len());
 
     let arms = cox::fit_arms(&data.units(), &treated, Ties::Efron, &options).unwrap();
     let selection = Selection::of(&arms, 0.05);
     let expected = ["arm_0_p_values", "arm_1_p_values"].map(reference);
-    close(&selection.p_values[0], &expected[0], 1e-8);
-    close(&selection.p_values[1], &expected[1], 1e-8);
+    close(&selection.p_values.control, &expected[0], 1e-8);
+    close(&selection.p_values.treated, &expected[1], 1e-8);
     let below: Vec<usize> = (0..4).filter(|&j| expected[0][j] < 0.05 || expected[1][j] < 0.05).collect();
     assert_eq!(selection.selected, below);
     assert!(Selection::of(&arms, 0.0).selected.is_empty());

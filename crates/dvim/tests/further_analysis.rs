@@ -201,7 +201,7 @@ fn sampling_is_corrected_for_by_weights() {
         let units: Vec<u32> = cohort.units_of(z);
         let curve = SurvivalCurve::of_outcomes(units.iter().map(|&i| cohort.outcome(i as usize)).collect());
         let total: f64 = units.iter().map(|&i| cohort.weight(i as usize)).sum();
-        let of = |i: &u32| cohort.weight(*i as usize) * truth[*i as usize].arms[z.index()].cure_probability;
+        let of = |i: &u32| cohort.weight(*i as usize) * truth[*i as usize].arms[z].cure_probability;
         let expected = units.iter().map(of).sum::<f64>() / total;
         let found = curve.survival_with_se(cohort.horizon());
         assert!((found.value - expected).abs() < 4.0 * found.se.unwrap(), "{found:?} {expected}");

@@ -76,9 +76,9 @@ fn shapes_are_found_and_models_recovered() {
         };
         let model = of(Family::GeneralisedGamma(truth));
         assert!(model.certificate.converged(), "{:?}", model.certificate);
-        let (intercept, slopes) = model.line(dvim::joint::Part::Time, 0);
+        let (intercept, slopes) = model.line(dvim::estimand::Estimand::Time, Arm::Control);
         assert!((intercept - 4.2).abs() < 0.12 && (slopes[1] - 0.4).abs() < 0.08, "{intercept} {slopes:?}");
-        let p = model.predict(&[0.0; 3])[0];
+        let p = model.predict(&[0.0; 3]).control;
         assert!((p.log_sigma.exp() - 0.7).abs() < 0.08, "{}", p.log_sigma.exp());
         assert!(model.log_likelihood > of(Family::LogNormal).log_likelihood + 4.0);
         assert!((of(Family::GeneralisedGamma(100)).log_likelihood - of(Family::Weibull).log_likelihood).abs() < 1e-5);

@@ -1,7 +1,8 @@
 //! Does the joint model find what is there, and nothing where there is nothing?
 
-use dvim::cohort::Arm;
-use dvim::joint::{Family, Flag, JointModel, JointOptions, Part, Shape, Terms, TwoArms, fit};
+use dvim::arm::{Arm, ByArm};
+use dvim::estimand::{ByEstimand, Estimand};
+use dvim::joint::{Family, Flag, JointModel, JointOptions, Shape, Spread, Terms, TwoArms, fit};
 use dvim::simulate::{Scenario, Simulated, simulate};
 
 /// Units with covariates standardised over all of them.
@@ -45,6 +46,10 @@ impl Units {
         &self.covariates[i * self.p..(i + 1) * self.p]
     }
 
+    fn arm(&self, i: usize) -> Arm {
+        Arm::BOTH[usize::from(self.treated[i])]
+    }
+
     fn data(&self) -> TwoArms<'_> {
         TwoArms {
             time: &self.time,
@@ -66,7 +71,7 @@ fn errors(world: &Simulated, units: &Units, model: &JointModel) -> (f64, f64) {
     let predictions = model.predict_all(&units.covariates);
     let n = predictions.len() as f64;
     let (mut cure, mut time) = (0.0, 0.0);
-    for ([control, treated], truth) in predictions.iter().zip(&world.truth) {
+    for (ByArm { control, treated }, truth) in predictions.iter().zip(&world.truth) {
         cure += (treated.cure_probability - control.cure_probability - truth.cure_effect()).abs();
         time += (treated.mean_event_time - control.mean_event_time - truth.time_effect()).abs();
     }
@@ -126,9 +131,8 @@ fn cross_fitted_errors() {
                 let models: Vec<_> = folds.iter().map(|f| fit(&f.data(), &terms, &options).unwrap()).collect();
                 (0..2_000)
                     .map(|i| {
-                        let z = usize::from(units.treated[i]);
-                        let prediction = models[i % 10].predict(units.x(i))[z];
-                        models[i % 10].log_likelihood(z, &prediction, units.time[i], units.event[i])
+                        let prediction = models[i % 10].predict(units.x(i))[units.arm(i)];
+                        models[i % 10].log_likelihood(&prediction, units.time[i], units.event[i])
                     })
                     .sum()
             };
@@ -136,7 +140,7 @@ fn cross_fitted_errors() {
             let options = JointOptions { family, ..JointOptions::default() };
             let models: Vec<_> = folds.iter().map(|f| fit(&f.data(), &terms, &options).unwrap()).collect();
             for (i, truth) in world.truth.iter().enumerate() {
-                let [control, treated] = models[i % 10].predict(units.x(i));
+                let ByArm { control, treated } = models[i % 10].predict(units.x(i));
                 cure += (treated.cure_probability - control.cure_probability - truth.cure_effect()).abs() / 160.0;
                 time += (treated.mean_event_time - control.mean_event_time - truth.time_effect()).abs() / 16_000.0;
             }
@@ -171,9 +175,9 @@ fn swapping_the_arms_swaps_the_model() {
     let swapped = units.fit(&JointOptions::default());
     for i in 0..50 {
         let (found, expected) = (model.predict(units.x(i)), swapped.predict(units.x(i)));
-        for z in 0..2 {
-            assert!((found[z].cure_logit - expected[1 - z].cure_logit).abs() < 1e-8);
-            assert!((found[z].mean_event_time / expected[1 - z].mean_event_time - 1.0).abs() < 1e-8);
+        for z in Arm::BOTH {
+            assert!((found[z].cure_logit - expected[z.other()].cure_logit).abs() < 1e-8);
+            assert!((found[z].mean_event_time / expected[z.other()].mean_event_time - 1.0).abs() < 1e-8);
         }
         let (v, w) = (model.covariance(units.x(i), Some(8.0)), swapped.covariance(units.x(i), Some(8.0)));
         for (a, row) in v.iter().enumerate() {
@@ -196,7 +200,7 @@ fn row_order_changes_nothing_but_rounding() {
     let (one, two) = (units.fit(&JointOptions::default()), shuffled.fit(&JointOptions::default()));
     for i in 0..50 {
         let (a, b) = (one.predict(units.x(i)), two.predict(units.x(i)));
-        for z in 0..2 {
+        for z in Arm::BOTH {
             assert!((a[z].cure_logit - b[z].cure_logit).abs() < 1e-8 && (a[z].location - b[z].location).abs() < 1e-8);
         }
     }
@@ -213,7 +217,7 @@ fn units_of_time_do_not_matter() {
         let (one, two) = (days.fit(&options), years.fit(&options));
         for i in 0..50 {
             let (a, b) = (one.predict(days.x(i)), two.predict(days.x(i)));
-            for z in 0..2 {
+            for z in Arm::BOTH {
                 assert!((a[z].cure_logit - b[z].cure_logit).abs() < 1e-7);
                 assert!((a[z].mean_event_time / (365.25 * b[z].mean_event_time) - 1.0).abs() < 1e-7);
             }
@@ -236,13 +240,16 @@ fn without_effect_own_slopes_vanish() {
     };
     units.standardise();
     let model = units.fit(&JointOptions::default());
-    let effects: Vec<f64> =
-        model.predict_all(&units.covariates).iter().map(|[c, t]| t.cure_probability - c.cure_probability).collect();
+    let effects: Vec<f64> = model
+        .predict_all(&units.covariates)
+        .iter()
+        .map(|ByArm { control: c, treated: t }| t.cure_probability - c.cure_probability)
+        .collect();
     let mean = effects.iter().sum::<f64>() / effects.len() as f64;
     let spread = (effects.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / effects.len() as f64).sqrt();
-    eprintln!("spread of the effects {spread:.4}, kept {:.4}", model.shrinkage[0].own_kept);
+    eprintln!("spread of the effects {spread:.4}, kept {:.4}", model.shrinkage.cure.own_kept);
     assert!(spread < 0.03, "{spread}");
-    assert!(model.shrinkage[0].own_kept < 0.1, "{:?}", model.shrinkage);
+    assert!(model.shrinkage.cure.own_kept < 0.1, "{:?}", model.shrinkage);
 }
 
 /// Steps, squares and products that are there are found, and are what predictions are made of.
@@ -272,13 +279,13 @@ fn curves_and_products_are_found() {
     let names: Vec<String> = model.terms.iter().map(|t| format!("{:?} {t} {:.2}", t.part, t.statistic)).collect();
     eprintln!("{names:?}");
     let has =
-        |part: Part, shape: &dyn Fn(&Shape) -> bool| model.terms.iter().any(|t| t.part == part && shape(&t.shape));
-    assert!(has(Part::Cure, &|s| s.covariates() == [10]), "{names:?}");
-    assert!(has(Part::Cure, &|s| *s == Shape::Product { first: 11, second: 12 }), "{names:?}");
-    assert!(has(Part::Time, &|s| matches!(s, Shape::Step { covariate: 13, .. })), "{names:?}");
+        |part: Estimand, shape: &dyn Fn(&Shape) -> bool| model.terms.iter().any(|t| t.part == part && shape(&t.shape));
+    assert!(has(Estimand::Cure, &|s| s.covariates() == [10]), "{names:?}");
+    assert!(has(Estimand::Cure, &|s| *s == Shape::Product { first: 11, second: 12 }), "{names:?}");
+    assert!(has(Estimand::Time, &|s| matches!(s, Shape::Step { covariate: 13, .. })), "{names:?}");
     assert!(model.terms.len() <= 8, "{names:?}");
-    let important = |part: usize, z: usize, j: usize| model.importance[part][z][j];
-    assert!(important(0, 1, 11) > 0.2 && important(0, 0, 11) < 0.05 && important(1, 0, 13) > 0.05);
+    let ByEstimand { cure, time } = &model.importance;
+    assert!(cure.treated[11] > 0.2 && cure.control[11] < 0.05 && time.control[13] > 0.05);
 }
 
 #[test]
@@ -288,16 +295,17 @@ fn predictions_are_made_of_lines_and_terms() {
     let all = model.predict_all(&units.covariates);
     for (i, both) in all.iter().enumerate() {
         assert_eq!(*both, model.predict(units.x(i)), "the same bits, all at once or one by one");
-        for (z, one) in both.iter().enumerate() {
-            for (part, found) in [(Part::Cure, one.cure_logit), (Part::Time, one.location)] {
-                let (intercept, slopes) = model.line(part, z);
+        for arm in Arm::BOTH {
+            let one = both[arm];
+            for (part, found) in [(Estimand::Cure, one.cure_logit), (Estimand::Time, one.location)] {
+                let (intercept, slopes) = model.line(part, arm);
                 let sum: f64 = slopes.iter().zip(units.x(i)).map(|(b, x)| b * x).sum();
                 assert!((intercept + sum - found).abs() < 1e-12);
             }
         }
     }
-    let (_, slopes) = model.line(Part::Time, 1);
-    assert!(slopes.iter().zip(&model.importance[1][1]).all(|(b, imp)| (b * b - imp).abs() < 1e-15));
+    let (_, slopes) = model.line(Estimand::Time, Arm::Treated);
+    assert!(slopes.iter().zip(&model.importance.time.treated).all(|(b, imp)| (b * b - imp).abs() < 1e-15));
 }
 
 /// The spreads that intervals are made of are those of the full covariance by the delta method; without horizon the log of a
@@ -310,17 +318,20 @@ fn spreads_are_the_delta_method() {
     let kappa = Some(3.0);
     let certainty = model.certainty(kappa);
     let rows = &units.covariates[..30 * units.p];
-    let (cure, time) = (certainty.spreads(Part::Cure, rows), certainty.spreads(Part::Time, rows));
+    let (cure, time) = (certainty.spreads(Estimand::Cure, rows), certainty.spreads(Estimand::Time, rows));
     for i in 0..30 {
         let v = model.covariance(units.x(i), kappa);
-        let slopes = model.predict(units.x(i)).map(|p| [0.0, 1.0, (2.0 * p.log_sigma).exp()]);
+        let slopes = model.predict(units.x(i)).into_array().map(|p| [0.0, 1.0, (2.0 * p.log_sigma).exp()]);
         let form = |z: usize, y: usize| -> f64 {
             let pairs = (0..3).flat_map(|a| (0..3).map(move |b| (a, b)));
             pairs.map(|(a, b)| slopes[z][a] * slopes[y][b] * v[3 * z + a][3 * y + b]).sum()
         };
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * (1e-3 + b.abs());
-        assert!(close(cure[i].0[0], v[0][0]) && close(cure[i].0[1], v[3][3]) && close(cure[i].1, v[0][3]), "{i}");
-        for (found, expected) in [(time[i].0[0], form(0, 0)), (time[i].0[1], form(1, 1)), (time[i].1, form(0, 1))] {
+        let three = |s: &Spread| [s.variance.control, s.variance.treated, s.covariance];
+        for (found, expected) in three(&cure[i]).into_iter().zip([v[0][0], v[3][3], v[0][3]]) {
+            assert!(close(found, expected), "{i}: {found} {expected}");
+        }
+        for (found, expected) in three(&time[i]).into_iter().zip([form(0, 0), form(1, 1), form(0, 1)]) {
             assert!(close(found, expected), "{i}: {found} {expected}");
         }
     }
@@ -343,7 +354,7 @@ fn small_and_strange_data_give_flagged_models() {
                         "{what} {family}: {prediction:?}"
                     );
                     assert!((0.0..=1.0).contains(&model.event_share(&prediction, units.time[i])), "{what}");
-                    let value = model.log_likelihood(0, &prediction, units.time[i], units.event[i]);
+                    let value = model.log_likelihood(&prediction, units.time[i], units.event[i]);
                     assert!(!value.is_nan(), "{what} {family}: {value}");
                 }
             }
@@ -369,13 +380,13 @@ fn small_and_strange_data_give_flagged_models() {
     for i in (0..400).filter(|&i| cured.treated[i]) {
         cured.event[i] = false;
     }
-    assert!(check(&cured, "nobody treated had an event").contains(&Flag::NoEvent { arm: 1 }));
+    assert!(check(&cured, "nobody treated had an event").contains(&Flag::NoEvent { arm: Arm::Treated }));
     let mut uncured = units.clone();
     for i in (0..400).filter(|&i| uncured.treated[i]) {
         uncured.event[i] = true;
         uncured.time[i] = uncured.time[i].min(799.0);
     }
-    assert!(check(&uncured, "everybody treated had the event").contains(&Flag::NoneCured { arm: 1 }));
+    assert!(check(&uncured, "everybody treated had the event").contains(&Flag::NoneCured { arm: Arm::Treated }));
     let mut separated = units.clone();
     (0..400).for_each(|i| separated.covariates[i * 20 + 5] = if separated.event[i] { 1.0 } else { -1.0 });
     check(&separated, "separation");
@@ -417,7 +428,7 @@ fn many_covariates_are_screened() {
         let wide = Units { covariates, p, ..units.clone() };
         let start = std::time::Instant::now();
         let model = wide.fit(&JointOptions::default());
-        let sums: Vec<f64> = (0..p).map(|j| model.importance[0][1][j]).collect();
+        let sums: Vec<f64> = (0..p).map(|j| model.importance.cure.treated[j]).collect();
         let best = (0..p).max_by(|&i, &j| sums[i].total_cmp(&sums[j])).unwrap();
         eprintln!("p = {p}: {:?}, {} candidates, strongest x{}", start.elapsed(), model.n_candidates, best + 1);
         assert!([p - 3, p - 1].contains(&best), "x18 and x20 rule cure in the treated arm, found x{}", best + 1);

@@ -1,5 +1,6 @@
 //! The joint model against the research prototype: fixtures/python/joint/make.py made every expected number.
 
+use dvim::arm::Arm;
 use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
 
 const UNITS: &str = include_str!("../../../fixtures/python/joint/units.csv");
@@ -105,15 +106,16 @@ fn fits_are_the_prototypes() {
             let predictions: Vec<_> = shown.iter().map(|&i| model.predict(x(i))).collect();
             let sigma: Vec<f64> = predictions[0].iter().map(|p| p.log_sigma).collect();
             worst = worst.max(close(&format!("{name}_log_sigma"), &sigma, 2e-5));
-            for z in 0..2 {
+            for arm in Arm::BOTH {
+                let z = arm.index();
                 let of =
-                    |f: fn(&dvim::joint::Prediction) -> f64| predictions.iter().map(|p| f(&p[z])).collect::<Vec<_>>();
+                    |f: fn(&dvim::joint::Prediction) -> f64| predictions.iter().map(|p| f(&p[arm])).collect::<Vec<_>>();
                 worst = worst.max(close(&format!("{name}_logit_{z}"), &of(|p| p.cure_logit), 2e-5));
                 worst = worst.max(close(&format!("{name}_location_{z}"), &of(|p| p.location), 2e-5));
                 close(&format!("{name}_mean_{z}"), &of(|p| p.mean_event_time), if short == "ln" { 2e-5 } else { 1e-5 });
             }
             let zero: Vec<f64> =
-                model.shrinkage.iter().flat_map(|s| [s.own_zero[0], s.own_zero[1], s.common_zero]).collect();
+                model.shrinkage.iter().flat_map(|s| [s.own_zero.control, s.own_zero.treated, s.common_zero]).collect();
             worst = worst.max(close(&format!("{name}_zero"), &zero, 2e-5));
             worst = worst.max(close(&format!("{name}_log_likelihood"), &[model.log_likelihood], 1e-7));
             for (kappa, of) in [(None, "none"), (Some(8.0), "8")] {

@@ -132,8 +132,8 @@ fn check(seed: u64) -> Result<bool, String> {
                 }
             }
             if own {
-                let z = usize::from(units.treated[i]);
-                total += model.log_likelihood(z, &prediction[z], units.time[i], units.event[i]);
+                let own = if units.treated[i] { prediction.treated } else { prediction.control };
+                total += model.log_likelihood(&own, units.time[i], units.event[i]);
             }
         }
     }

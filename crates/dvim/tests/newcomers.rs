@@ -63,12 +63,12 @@ fn a_new_patient_is_estimated_by_all_models_together() {
         let scaled = fit.metrics.cure.scaling.apply(x);
         for arm in Arm::BOTH {
             let z = arm.index();
-            let of_models: Vec<_> = first.models.iter().map(|m| m.predictor.predict(&scaled)[z]).collect();
+            let of_models: Vec<_> = first.models.iter().map(|m| m.predictor.predict(&scaled)[arm]).collect();
             let mean = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>() / 3.0;
             let expected = |i: u32| {
                 let i = i as usize;
                 let model = &first.models[first.fold_of[i] as usize].predictor;
-                model.predict(&fit.metrics.cure.scaling.apply(cohort.covariates(i)))[z]
+                model.predict(&fit.metrics.cure.scaling.apply(cohort.covariates(i)))[arm]
             };
             let members = &groups.cure[z].units;
             let k = members.len() as f64;
@@ -252,9 +252,10 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
         for z in [0, 1] {
             let members = &groups.cure[z].units;
             assert_eq!(members.len(), 40);
-            let expected = members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
+            let expected =
+                members.iter().map(|&m| predict(m as usize)[Arm::BOTH[z]].cure_probability).sum::<f64>() / 40.0;
             let share = (40.0 * groups.cure[z].curve.summary(horizon).survival + 0.5 * expected) / 40.5;
-            let value = predict(i)[z].cure_logit + fold.choices[0].weight * (logit(share) - logit(expected));
+            let value = predict(i)[Arm::BOTH[z]].cure_logit + fold.choices[0].weight * (logit(share) - logit(expected));
             assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");
         }
     }

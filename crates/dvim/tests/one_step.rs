@@ -19,7 +19,7 @@ fn adjusted(cohort: &Cohort) -> Analysis {
 fn watched_to_the_end(world: &Simulated) -> Cohort {
     let mut units = world.cohort.to_units();
     for (i, truth) in world.truth.iter().enumerate() {
-        let t = truth.arms[world.cohort.arm(i).index()].event_time;
+        let t = truth.arms[world.cohort.arm(i)].event_time;
         units.time[i] = t.min(HORIZON);
         units.event[i] = t < HORIZON;
     }
@@ -46,7 +46,7 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
         let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
         let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
         for i in 0..800 {
-            let prediction = &model.predict(cohort.covariates(i))[usize::from(treated[i])];
+            let prediction = &model.predict(cohort.covariates(i))[cohort.arm(i)];
             // As predicted; with another probability of cure; with another mean event time.
             let moved =
                 [0.8, 1.25].map(|by| model.with_mean(prediction, (by * prediction.mean_event_time).min(0.9 * HORIZON)));
@@ -80,7 +80,7 @@ fn a_prediction_is_moved_to_a_mean() {
     for family in Family::ALL {
         let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
         let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
-        let prediction = model.predict(cohort.covariates(0))[1];
+        let prediction = model.predict(cohort.covariates(0)).treated;
         for mean in [5.0, 0.5 * prediction.mean_event_time, prediction.mean_event_time, 300.0, 700.0] {
             let moved = model.with_mean(&prediction, mean);
             // The square of an even grid, dense near zero.

@@ -2,9 +2,10 @@
 
 use dvim::adjusted::{AdjustedOptions, STRENGTHS};
 use dvim::analysis::{self, Estimator, Options, Unwatched};
-use dvim::cohort::Arm;
+use dvim::arm::Arm;
 use dvim::cure::{self, ArmData, FitOptions};
-use dvim::joint::{JointModel, JointOptions, Part, Penalty, Terms, TwoArms, fit};
+use dvim::estimand::{ByEstimand, Estimand};
+use dvim::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, fit};
 use dvim::simulate::{Scenario, simulate};
 
 const HORIZON: f64 = 800.0;
@@ -56,7 +57,8 @@ impl Data {
     }
 }
 
-fn net(mixing: f64, strengths: [f64; 2]) -> JointOptions {
+fn net(mixing: f64, [cure, time]: [f64; 2]) -> JointOptions {
+    let strengths = ByEstimand { cure, time };
     JointOptions { penalty: Penalty::ElasticNet { mixing, strengths }, rounds: 0, ..JointOptions::default() }
 }
 
@@ -79,11 +81,11 @@ fn ridge_is_that_of_the_cure_model_of_one_arm() {
     };
     let options = FitOptions { cure_ridge: cure / 3.0, latency_ridge: time / 3.0, ..FitOptions::default() };
     let single = cure::fit(&arm, &options).expect("a fit");
-    for z in [0, 1] {
-        for (part, expected) in [(Part::Cure, &single.cure), (Part::Time, &single.latency)] {
-            let (_, slopes) = joint.line(part, z);
+    for arm in Arm::BOTH {
+        for (part, expected) in [(Estimand::Cure, &single.cure), (Estimand::Time, &single.latency)] {
+            let (_, slopes) = joint.line(part, arm);
             for (found, expected) in slopes.iter().zip(&expected.coefficients) {
-                assert!((found - expected).abs() < 2e-3, "{part:?} {z}: {found} {expected}");
+                assert!((found - expected).abs() < 2e-3, "{part:?} {arm:?}: {found} {expected}");
             }
         }
     }
@@ -96,8 +98,8 @@ fn an_elastic_net_sets_slopes_to_zero() {
     let left = |options: &JointOptions| {
         let model = data.fit(options);
         assert!(model.certificate.converged(), "{:?}", model.certificate);
-        [Part::Cure, Part::Time].map(|part| {
-            let (_, slopes) = model.line(part, 1);
+        Estimand::BOTH.map(|part| {
+            let (_, slopes) = model.line(part, Arm::Treated);
             slopes.iter().filter(|b| b.abs() > 1e-3).count()
         })
     };
@@ -118,10 +120,10 @@ fn dummies_of_a_category_are_penalised_together() {
     (groups[14], groups[3], groups[4]) = (100, 100, 100);
     (groups[5], groups[6]) = (101, 101);
     let options = JointOptions { groups, ..net(1.0, [25.0, 25.0]) };
-    let (_, slopes) = data.fit(&options).line(Part::Time, 1);
+    let (_, slopes) = data.fit(&options).line(Estimand::Time, Arm::Treated);
     assert!(slopes[14].abs() > 0.05 && slopes[3].abs() > 1e-4 && slopes[4].abs() > 1e-4, "{slopes:?}");
     assert_eq!(slopes[5].abs() > 1e-3, slopes[6].abs() > 1e-3, "{slopes:?}");
-    let (_, apart) = data.fit(&net(1.0, [25.0, 25.0])).line(Part::Time, 1);
+    let (_, apart) = data.fit(&net(1.0, [25.0, 25.0])).line(Estimand::Time, Arm::Treated);
     assert!(apart[14].abs() > 0.05 && apart[3].abs() + apart[4].abs() < 0.02, "{apart:?}");
 }
 

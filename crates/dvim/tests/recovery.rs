@@ -2,6 +2,7 @@
 //! n = 20,000, 35 % training, K = 50), must be what two independent prototypes measured.
 
 use dvim::analysis::{self, Options, Unwatched};
+use dvim::arm::Arm;
 use dvim::metric::Scale;
 use dvim::simulate::{Scenario, simulate};
 
@@ -44,7 +45,7 @@ fn the_draws_agree_with_their_truth() {
         // The truth of some worlds is a mean over 400 points for each unit.
         let n = if Scenario::PAPER.contains(&scenario) { 40_000 } else { 10_000 };
         let world = simulate(scenario, n, false, 11);
-        for arm in [0, 1] {
+        for arm in Arm::BOTH {
             let truth = world.truth.iter().map(|t| t.arms[arm]);
             let n = world.truth.len() as f64;
             let cured = truth.clone().filter(|t| t.event_time.is_infinite()).count() as f64 / n;

@@ -35,16 +35,16 @@ fn its_law_has_the_published_shares() {
     let n = world.truth.len() as f64;
     let effect = world.truth.iter().map(|t| t.cure_effect()).sum::<f64>() / n;
     assert!((effect - 0.05).abs() < 0.006, "{effect}");
-    let cured = |z: usize| world.truth.iter().filter(|t| t.arms[z].event_time.is_infinite()).count() as f64 / n;
-    let probability = |z: usize| world.truth.iter().map(|t| t.arms[z].cure_probability).sum::<f64>() / n;
-    for z in [0, 1] {
+    let cured = |z: Arm| world.truth.iter().filter(|t| t.arms[z].event_time.is_infinite()).count() as f64 / n;
+    let probability = |z: Arm| world.truth.iter().map(|t| t.arms[z].cure_probability).sum::<f64>() / n;
+    for z in Arm::BOTH {
         assert!((cured(z) - probability(z)).abs() < 0.01);
     }
-    let mean = |z: usize| {
+    let mean = |z: Arm| {
         let times: Vec<f64> = world.truth.iter().map(|t| t.arms[z].event_time).filter(|t| t.is_finite()).collect();
         times.iter().sum::<f64>() / times.len() as f64
     };
-    assert!(mean(1) < mean(0), "treated events come sooner: whether and when differ in sign");
+    assert!(mean(Arm::Treated) < mean(Arm::Control), "treated events come sooner: whether and when differ in sign");
 }
 
 #[test]

@@ -41,7 +41,7 @@ impl<'a> Place<'a> {
     pub(super) fn expected_by(&self, model: &FoldModel) -> [Vec<Expected>; 2] {
         [0, 1].map(|z| {
             let rows = self.pools[z].units.par_iter().map(|&i| self.row(i as usize));
-            model.predictor.predict_arm(z, rows).into_iter().map(Expected::of).collect()
+            model.predictor.predict_arm(Arm::BOTH[z], rows).into_iter().map(Expected::of).collect()
         })
     }
 }

@@ -12,10 +12,11 @@ use super::groups::{
     Expected, Four, GroupSearch, OfModel, Place, add_leftover, all_four, arms, correct, offset, pooled,
 };
 use super::{AdjustedOptions, CURE, Choice, CrossFit, Deal, Fold, FoldModel, TIME};
-use crate::cohort::Cohort;
+use crate::cohort::{Arm, Cohort};
 use crate::constraint::{Queries, Rules, Unserved};
 use crate::effect::{Corrected, Effect, GroupEstimate};
-use crate::joint::{Part, Prediction};
+use crate::estimand::Estimand;
+use crate::joint::{Prediction, Spread};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::expit;
 use rayon::prelude::*;
@@ -94,7 +95,7 @@ impl<'a> Newcomers<'a> {
                     let i = i as usize;
                     let (mut cured, mut time) = (0.0, 0.0);
                     for r in deals {
-                        let p = r.models[r.fold_of[i] as usize].predictor.predict(self.place.row(i))[z];
+                        let p = r.models[r.fold_of[i] as usize].predictor.predict(self.place.row(i))[Arm::BOTH[z]];
                         cured += p.cure_probability;
                         time += p.mean_event_time;
                     }
@@ -116,17 +117,17 @@ impl<'a> Newcomers<'a> {
         for model in self.models() {
             n += 1.0;
             let certainty = model.certainty();
-            let spreads = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, scaled));
+            let spreads = Estimand::BOTH.map(|part| certainty.spreads(part, scaled));
             for (q, (sum, p)) in sums.iter_mut().zip(model.predictor.predict_all(scaled)).enumerate() {
-                for (sum, p) in sum.0.iter_mut().zip(&p) {
+                for (sum, p) in sum.0.iter_mut().zip(p) {
                     sum.cure_logit += p.cure_logit;
                     sum.mean_event_time += p.mean_event_time.ln();
                     sum.location += p.location;
                     sum.log_sigma += p.log_sigma;
                 }
                 for (sum, of_part) in sum.1.iter_mut().zip(&spreads) {
-                    let (variance, covariance) = of_part[q];
-                    (0..2).for_each(|z| sum.0[z] += variance[z]);
+                    let Spread { variance, covariance } = of_part[q];
+                    Arm::BOTH.into_iter().for_each(|z| sum.0[z.index()] += variance[z]);
                     sum.1 += covariance;
                 }
             }
@@ -210,7 +211,7 @@ impl<'a> Newcomers<'a> {
         let of = |z: usize, m: usize| match fold {
             Some(f) => {
                 let row = self.place.row(self.place.pools[z].units[m] as usize);
-                Expected::of(first.models[f].predictor.predict(row)[z])
+                Expected::of(first.models[f].predictor.predict(row)[Arm::BOTH[z]])
             }
             None => self.expected()[z][m],
         };
@@ -227,8 +228,10 @@ impl<'a> Newcomers<'a> {
         let (choices, leftover, p, spreads) = match fold {
             Some(f) => {
                 let (model, certainty) = (&first.models[f], first.models[f].certainty());
-                let spreads = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled)[0]);
-                (&first.folds[f].choices, &first.leftover, model.predictor.predict(&scaled), spreads)
+                let spreads = Estimand::BOTH
+                    .map(|part| certainty.spreads(part, &scaled)[0])
+                    .map(|s| (s.variance.into_array(), s.covariance));
+                (&first.folds[f].choices, &first.leftover, model.predictor.predict(&scaled).into_array(), spreads)
             }
             None => {
                 let (p, spreads) = self.of_models(&scaled).swap_remove(0);
@@ -270,11 +273,13 @@ impl<'a> Newcomers<'a> {
             let found = self.groups(fold, &expected, &Queries { covariates: &rows, own: &own });
             let scaled: Vec<f64> = here.iter().flat_map(|&i| self.place.row(i as usize)).copied().collect();
             let certainty = model.certainty();
-            let spreads = [Part::Cure, Part::Time].map(|part| certainty.spreads(part, &scaled));
+            let spreads = Estimand::BOTH.map(|part| certainty.spreads(part, &scaled));
             let predicted = model.predictor.predict_all(&scaled);
             for (q, four) in found.into_iter().enumerate() {
-                let of_model = [CURE, TIME].map(|part| spreads[part][q]);
-                let effect = four.map(|four| self.effect(fold, &deal.leftover, &four, &predicted[q], of_model));
+                let of_model =
+                    [CURE, TIME].map(|part| spreads[part][q]).map(|s| (s.variance.into_array(), s.covariance));
+                let effect =
+                    four.map(|four| self.effect(fold, &deal.leftover, &four, &predicted[q].into_array(), of_model));
                 out[of_fold[q]] = Some(effect);
             }
         }

@@ -13,6 +13,7 @@ use super::hazard::CumulativeHazard;
 use super::newton::{self, Objective};
 use super::score::{LinearScore, Link};
 use super::{Certificate, FitOptions, InvalidInput, StopReason, Units, check_length};
+use crate::arm::ByArm;
 
 /// How events at the same time share the partial likelihood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,13 +146,13 @@ pub fn fit(units: &Units, ties: Ties, options: &FitOptions) -> Result<CoxFit, In
     })
 }
 
-/// Fits one model per arm: control, then treated. Each arm needs a unit.
+/// Fits one model per arm. Each arm needs a unit.
 pub fn fit_arms(
     units: &Units,
     treated: &[bool],
     ties: Ties,
     options: &FitOptions,
-) -> Result<[CoxFit; 2], InvalidInput> {
+) -> Result<ByArm<CoxFit>, InvalidInput> {
     units.check()?;
     check_length("treated", units.time.len(), treated.len())?;
     let p = units.n_covariates;
@@ -168,12 +169,12 @@ pub fn fit_arms(
         let event: Vec<bool> = rows.iter().map(|&i| units.event[i]).collect();
         fit(&Units { covariates: &covariates, n_covariates: p, time: &time, event: &event }, ties, options)
     };
-    Ok([arm(false)?, arm(true)?])
+    Ok(ByArm { control: arm(false)?, treated: arm(true)? })
 }
 
 /// Effects by plugging each unit into both arms' models: the paper's "Cox model (no match)".
-pub fn effects(arms: &[CoxFit; 2], covariates: &[f64], horizon: f64) -> CoxEffects {
-    let [control, treated] = arms.each_ref().map(|arm| arm.predict(covariates, horizon));
+pub fn effects(arms: &ByArm<CoxFit>, covariates: &[f64], horizon: f64) -> CoxEffects {
+    let ByArm { control, treated } = arms.each_ref().map(|arm| arm.predict(covariates, horizon));
     let minus = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a - b).collect() };
     CoxEffects {
         cure: minus(&treated.cure_probability, &control.cure_probability),

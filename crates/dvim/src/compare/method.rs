@@ -22,7 +22,8 @@ use super::score::{self, LinearScore};
 use super::select::Selection;
 use super::{FitOptions, InvalidInput, Units};
 use crate::analysis::{Fit, Options, Watch, not_supported};
-use crate::cohort::{Arm, Cohort};
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
 use crate::effect::{Matcher, Pool};
 use crate::error::Error;
 use crate::matching::Points;
@@ -186,8 +187,8 @@ pub enum Spaces {
 pub struct Learned {
     /// Split, cure models and the paper's metrics.
     pub fit: Fit,
-    /// One Cox model for each arm, control first.
-    pub cox: [CoxFit; 2],
+    /// One Cox model for each arm.
+    pub cox: ByArm<CoxFit>,
     /// The covariates that either arm's Cox model finds.
     pub selection: Selection,
     /// Logistic regression of treatment.
@@ -304,16 +305,16 @@ impl Learned {
         };
         let n_groups = if by_subclass { matching.n_subclasses } else { 1 };
         let group = |q: usize| if by_subclass { matching.subclass[q] } else { 0 };
-        let mut members = vec![[Vec::new(), Vec::new()]; n_groups];
+        let mut members = vec![ByArm::<Vec<Outcome>>::default(); n_groups];
         for (q, &i) in field.units.iter().enumerate() {
             let plain = Outcome::plain(cohort.time(i as usize), cohort.event(i as usize));
             let unit = Outcome { weight: matching.weights[q], ..plain };
-            members[group(q)][cohort.arm(i as usize).index()].push(unit);
+            members[group(q)][cohort.arm(i as usize)].push(unit);
         }
         let effects: Vec<(f64, Option<f64>)> = members
             .iter()
             .map(|arms| {
-                let [control, treated] =
+                let ByArm { control, treated } =
                     arms.each_ref().map(|units| SurvivalCurve::of_outcomes(units.clone()).summary(cohort.horizon()));
                 let time = treated.mean_event_time().zip(control.mean_event_time()).map(|(t, c)| t - c);
                 (treated.survival - control.survival, time)
@@ -334,9 +335,9 @@ pub struct Field<'a> {
     pub units: Vec<u32>,
     /// Their covariates, row by row, as recorded.
     pub covariates: Vec<f64>,
-    /// The units that groups are drawn from: control, treated.
-    pub pools: [Pool; 2],
-    pool_covariates: [Vec<f64>; 2],
+    /// The units of each arm that groups are drawn from.
+    pub pools: ByArm<Pool>,
+    pool_covariates: ByArm<Vec<f64>>,
 }
 
 impl<'a> Field<'a> {
@@ -344,7 +345,7 @@ impl<'a> Field<'a> {
     pub fn new(cohort: &'a Cohort, fit: &Fit) -> Field<'a> {
         let units = fit.estimation_units();
         let covariates = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-        let pools = Arm::BOTH.map(|z| fit.pool(cohort, z));
+        let pools = ByArm::of(|arm| fit.pool(cohort, arm));
         let pool_covariates = pools.each_ref().map(|pool| pool.covariates(cohort));
         Field { cohort, units, covariates, pools, pool_covariates }
     }
@@ -368,9 +369,9 @@ impl<'a> Field<'a> {
     /// The same in any space of points: `place` puts rows of covariates, as recorded, where they are matched.
     pub fn match_by<const N: usize>(&self, place: impl Fn(&[f64]) -> Points, sizes: [usize; N]) -> [MethodEffects; N] {
         let queries = place(&self.covariates);
-        let [control, treated] = Arm::BOTH.map(|z| {
-            let points = place(&self.pool_covariates[z.index()]);
-            Matcher::of_points(&self.pools[z.index()], &points).estimate(&queries, sizes)
+        let ByArm { control, treated } = ByArm::of(|arm| {
+            let points = place(&self.pool_covariates[arm]);
+            Matcher::of_points(&self.pools[arm], &points).estimate(&queries, sizes)
         });
         let minus = |c: &Summary, t: &Summary| Some(t.mean_event_time()? - c.mean_event_time()?);
         std::array::from_fn(|k| {

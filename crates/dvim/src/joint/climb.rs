@@ -3,8 +3,10 @@
 use super::family::Family;
 use super::likelihood::{Evaluation, Outcomes, Widths, evaluate};
 use super::matrix::Cholesky;
-use super::prior::{BLOCKS, PENALTIES, Prior, block};
-use super::{JointOptions, Part, Penalty};
+use super::prior::{BLOCKS, PENALTIES, Prior, Slopes, block, part_of};
+use super::{JointOptions, Penalty};
+use crate::arm::{Arm, ByArm};
+use crate::estimand::{ByEstimand, Estimand};
 
 /// A column's role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +23,8 @@ pub(super) enum Role {
 pub(super) struct Problem<'a> {
     pub(super) family: Family,
     pub(super) u_horizon: f64,
-    pub(super) outcomes: &'a [Outcomes; 2],
-    pub(super) designs: [Vec<f64>; 2],
+    pub(super) outcomes: &'a ByArm<Outcomes>,
+    pub(super) designs: ByArm<Vec<f64>>,
     pub(super) layout: Layout,
     /// Slopes that an elastic net penalises together.
     pub(super) groups: Vec<Vec<usize>>,
@@ -44,9 +46,9 @@ impl Layout {
         let size = widths.parameters();
         let of = |k: usize| {
             if k < widths.cure {
-                Some((Part::Cure, roles[k]))
+                Some((Estimand::Cure, roles[k]))
             } else if k < size - 1 {
-                Some((Part::Time, roles[widths.all - widths.time + k - widths.cure]))
+                Some((Estimand::Time, roles[widths.all - widths.time + k - widths.cure]))
             } else {
                 None
             }
@@ -63,10 +65,9 @@ impl Layout {
             };
             common.push(Some(n_common));
             n_common += 1;
-            let of_arm = |z: usize| Some(block(part.index(), z, role == Role::Linear));
-            blocks[k] = of_arm(0);
-            blocks[size + k] = of_arm(1);
-            common_blocks.push(of_arm(2));
+            let of = |slopes: Slopes| Some(block(part, slopes, role == Role::Linear));
+            Arm::BOTH.into_iter().for_each(|arm| blocks[arm.index() * size + k] = of(Slopes::Own(arm)));
+            common_blocks.push(of(Slopes::Common));
         }
         blocks.extend(common_blocks);
         Layout { widths, common, blocks }
@@ -99,13 +100,13 @@ impl Layout {
     }
 
     /// `θ_z`.
-    pub(super) fn arm(&self, phi: &[f64], z: usize) -> Vec<f64> {
-        let size = self.size();
+    pub(super) fn arm(&self, phi: &[f64], arm: Arm) -> Vec<f64> {
+        let (size, z) = (self.size(), arm.index());
         (0..size).map(|k| phi[z * size + k] + self.common[k].map_or(0.0, |c| phi[2 * size + c])).collect()
     }
 
     /// `T'(g₀, g₁)`.
-    fn gradient(&self, at: &[Evaluation; 2]) -> Vec<f64> {
+    fn gradient(&self, at: &ByArm<Evaluation>) -> Vec<f64> {
         let size = self.size();
         let mut out = vec![0.0; self.len()];
         for (z, at) in at.iter().enumerate() {
@@ -120,7 +121,7 @@ impl Layout {
     }
 
     /// `T' diag(J₀, J₁) T`, row-major.
-    fn information(&self, at: &[Evaluation; 2]) -> Vec<f64> {
+    fn information(&self, at: &ByArm<Evaluation>) -> Vec<f64> {
         let (size, n) = (self.size(), self.len());
         let mut out = vec![0.0; n * n];
         for (z, at) in at.iter().enumerate() {
@@ -146,7 +147,7 @@ impl Layout {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sought {
     /// Covariates that were left out of the cure and of the time part.
-    pub(super) covariates: [usize; 2],
+    pub(super) covariates: ByEstimand<usize>,
     /// Candidate terms.
     pub(super) terms: usize,
 }
@@ -174,14 +175,13 @@ struct Point {
 
 impl Problem<'_> {
     fn at(&self, phi: Vec<f64>) -> Point {
-        let arm = |z: usize| {
-            let theta = self.layout.arm(&phi, z);
+        let at = ByArm::of(|arm| {
+            let theta = self.layout.arm(&phi, arm);
             let widths = self.layout.widths;
-            evaluate(self.family, self.u_horizon, &self.outcomes[z], &self.designs[z], widths, &theta)
-        };
-        let at = [arm(0), arm(1)];
+            evaluate(self.family, self.u_horizon, &self.outcomes[arm], &self.designs[arm], widths, &theta)
+        });
         Point {
-            value: at[0].value + at[1].value,
+            value: at.control.value + at.treated.value,
             gradient: self.layout.gradient(&at),
             information: self.layout.information(&at),
             phi,
@@ -197,7 +197,7 @@ impl Problem<'_> {
         let mut penalties: Vec<f64> =
             blocks.iter().map(|b| if b.is_none() { options.free_precision } else { options.first_penalty }).collect();
         let zero_counts: [f64; BLOCKS] = std::array::from_fn(|b| match b.checked_sub(BLOCKS / 2) {
-            None => options.zero_count + sought.covariates[b / 3] as f64,
+            None => options.zero_count + sought.covariates[part_of(b)] as f64,
             Some(_) => sought.terms as f64,
         });
         let mut prior = Prior::new(n, zero_counts, &penalties);
@@ -248,11 +248,11 @@ impl Problem<'_> {
 
     /// The ridge that touches the elastic net at `phi` from above: `λ {mixing √|g|/‖φ_g‖ + 1 − mixing}` (Hunter and Li 2005). What has
     /// come near zero stays there.
-    fn reweigh(&self, mixing: f64, strengths: [f64; 2], phi: &[f64], penalties: &mut [f64]) {
+    fn reweigh(&self, mixing: f64, strengths: ByEstimand<f64>, phi: &[f64], penalties: &mut [f64]) {
         for group in &self.groups {
             let norm = libm::sqrt(group.iter().map(|&j| phi[j] * phi[j]).sum::<f64>()).max(SMALLEST_NORM);
             for &j in group {
-                let part = self.layout.blocks[j].map_or(0, |b| b % (BLOCKS / 2) / 3);
+                let part = self.layout.blocks[j].map_or(Estimand::Cure, part_of);
                 let pull = mixing * libm::sqrt(group.len() as f64) / norm + 1.0 - mixing;
                 penalties[j] = (strengths[part] * pull).max(PENALTIES.0);
             }

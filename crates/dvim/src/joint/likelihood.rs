@@ -8,6 +8,7 @@ use super::matrix::{dot, product};
 use crate::cure::{
     GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, event_terms, unit_terms_of,
 };
+use crate::estimand::ByEstimand;
 use crate::numeric::Logistic;
 
 /// Units of a chunk: its design and weights stay in the second-level cache.
@@ -193,7 +194,7 @@ pub(super) fn unit_gradients(
     design: &[f64],
     widths: Widths,
     theta: &[f64],
-) -> Vec<[f64; 2]> {
+) -> Vec<ByEstimand<f64>> {
     let Widths { all, cure, time } = widths;
     let (b, l, scale) = (&theta[..cure], &theta[cure..cure + time], LogScale::from(theta[cure + time]));
     (0..outcomes.u.len())
@@ -207,7 +208,7 @@ pub(super) fn unit_gradients(
                 dot(&z[all - time..], l),
                 scale,
             );
-            [unit.a, unit.m]
+            ByEstimand { cure: unit.a, time: unit.m }
         })
         .collect()
 }
@@ -249,9 +250,9 @@ mod tests {
                 }
             }
             let gradients = unit_gradients(family, 1.2, &outcomes, &design, widths, &theta);
-            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g[0] * z[0]).sum();
+            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g.cure * z[0]).sum();
             assert!((sum - here.gradient[0]).abs() < 1e-9);
-            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g[1] * z[4]).sum();
+            let sum: f64 = gradients.iter().zip(design.chunks_exact(5)).map(|(g, z)| g.time * z[4]).sum();
             assert!((sum - here.gradient[7]).abs() < 1e-9);
         }
     }

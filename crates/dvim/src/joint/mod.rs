@@ -27,12 +27,14 @@ use climb::{Climb, Layout, Problem, Role, Sought};
 pub use family::Family;
 use likelihood::{Outcomes, Widths};
 use matrix::{Cholesky, dot};
-use prior::block;
+use prior::{Slopes, block};
 pub use shape::{GammaShape, gamma_shape};
 pub use terms::{Shape, Term, Terms};
 
+use crate::arm::{Arm, ByArm};
 pub use crate::cure::FitError;
 use crate::cure::Seen;
+use crate::estimand::{ByEstimand, Estimand};
 use crate::numeric::expit;
 
 /// Training units of both arms.
@@ -52,6 +54,12 @@ pub struct TwoArms<'a> {
     pub horizon: f64,
 }
 
+impl TwoArms<'_> {
+    fn arm(&self, unit: usize) -> Arm {
+        if self.treated[unit] { Arm::Treated } else { Arm::Control }
+    }
+}
+
 /// What holds the slopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Penalty {
@@ -64,7 +72,7 @@ pub enum Penalty {
         /// Share of the norm in the penalty.
         mixing: f64,
         /// λ of the cure and of the time part.
-        strengths: [f64; 2],
+        strengths: ByEstimand<f64>,
     },
 }
 
@@ -146,25 +154,6 @@ impl Default for JointOptions {
     }
 }
 
-/// A part of the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The logit of the probability of cure.
-    Cure,
-    /// The location of the log event time.
-    Time,
-}
-
-impl Part {
-    /// Zero for cure, one for time: the index of `JointModel::importance` and `JointModel::shrinkage`.
-    pub fn index(self) -> usize {
-        match self {
-            Part::Cure => 0,
-            Part::Time => 1,
-        }
-    }
-}
-
 /// What the model says of a unit under one arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
@@ -183,8 +172,8 @@ pub struct Prediction {
 /// A non-linear term of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
-    /// The part that it entered.
-    pub part: Part,
+    /// The part of the model that it entered.
+    pub part: Estimand,
     /// What it is.
     pub shape: Shape,
     /// The round in which it entered, from one.
@@ -192,7 +181,7 @@ pub struct Admitted {
     /// Its score statistic then.
     pub statistic: f64,
     /// Its coefficient in each arm, for a column of unit standard deviation.
-    pub coefficients: [f64; 2],
+    pub coefficients: ByArm<f64>,
 }
 
 impl fmt::Display for Admitted {
@@ -210,7 +199,7 @@ pub struct Shrinkage {
     /// Mean share that is kept of the common slopes.
     pub common_kept: f64,
     /// Prior probability that a slope's deviation is zero, in each arm.
-    pub own_zero: [f64; 2],
+    pub own_zero: ByArm<f64>,
     /// Prior probability that a common slope is zero.
     pub common_zero: f64,
 }
@@ -221,18 +210,18 @@ pub struct Shrinkage {
 pub enum Flag {
     /// No unit of the arm had an event: its event times are those of the other arm.
     NoEvent {
-        /// Zero for control, one for treated.
-        arm: usize,
+        /// The arm.
+        arm: Arm,
     },
     /// Every unit of the arm had its event before the horizon: its probability of cure is only known to be small.
     NoneCured {
-        /// Zero for control, one for treated.
-        arm: usize,
+        /// The arm.
+        arm: Arm,
     },
     /// No unit of the arm was followed event-free to a finite horizon: cure is told from late events by the family's shape alone.
     NoneReachedHorizon {
-        /// Zero for control, one for treated.
-        arm: usize,
+        /// The arm.
+        arm: Arm,
     },
     /// Events at time zero or below were moved to half the smallest positive event time.
     EventAtZero {
@@ -252,20 +241,19 @@ pub enum Flag {
 
 impl fmt::Display for Flag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |arm: usize| if arm == 0 { "control" } else { "treated" };
         match *self {
             Flag::NoEvent { arm } => {
-                write!(f, "no {} unit had an event, so the event times of that arm are the other arm's", name(arm))
+                write!(f, "no {} unit had an event, so the event times of that arm are the other arm's", arm.name())
             }
             Flag::NoneCured { arm } => write!(
                 f,
                 "every {} unit had the event before the horizon, so its probability of cure is only known to be small",
-                name(arm)
+                arm.name()
             ),
             Flag::NoneReachedHorizon { arm } => write!(
                 f,
                 "no {} unit was followed event-free to the horizon, so cure is told from late events by the shape of the event times alone",
-                name(arm)
+                arm.name()
             ),
             Flag::EventAtZero { n_units } => {
                 write!(f, "{n_units} events at time zero or below were moved to half the smallest positive event time")
@@ -346,9 +334,9 @@ pub struct Predictor {
     /// Columns in the order `[cure only | both | time only]`.
     pub columns: Vec<Column>,
     /// The first so many columns are the cure part's, the last so many the time part's.
-    pub n_columns: [usize; 2],
+    pub n_columns: ByEstimand<usize>,
     /// Parameters of the arms: cure, time, `ln σ`.
-    pub theta: [Vec<f64>; 2],
+    pub theta: ByArm<Vec<f64>>,
     /// Log of half the smallest positive event time: where events at time zero are put.
     pub u_zero: f64,
 }
@@ -358,15 +346,15 @@ pub struct Predictor {
 pub struct JointModel {
     /// What it says of a unit.
     pub predictor: Predictor,
-    /// `importance[part][arm][covariate]`: sum of the squared coefficients of all terms (columns of unit standard deviation)
+    /// For each part, arm and covariate: sum of the squared coefficients of all terms (columns of unit standard deviation)
     /// that involve the covariate.
-    pub importance: [[Vec<f64>; 2]; 2],
+    pub importance: ByEstimand<ByArm<Vec<f64>>>,
     /// Non-linear terms, in the order in which they entered.
     pub terms: Vec<Admitted>,
     /// Candidates among which they were found.
     pub n_candidates: usize,
     /// Shrinkage of the cure part and of the time part.
-    pub shrinkage: [Shrinkage; 2],
+    pub shrinkage: ByEstimand<Shrinkage>,
     /// Log-likelihood of the training units, without penalty: the sum of [`Predictor::log_likelihood`].
     pub log_likelihood: f64,
     /// Whether to believe all this.
@@ -386,7 +374,7 @@ impl std::ops::Deref for JointModel {
 
 impl Predictor {
     fn widths(&self) -> Widths {
-        let [cure, time] = self.n_columns;
+        let ByEstimand { cure, time } = self.n_columns;
         Widths { all: self.columns.len(), cure, time }
     }
 
@@ -402,7 +390,7 @@ impl Predictor {
 
     /// Whether its parts are of one size and its numbers numbers: one that was read from a file may not be.
     pub fn is_sound(&self) -> bool {
-        let [cure, time] = self.n_columns;
+        let ByEstimand { cure, time } = self.n_columns;
         let all = self.columns.len();
         let inside = |j: usize| j < self.n_covariates;
         let column = |c: &Column| match c {
@@ -418,11 +406,11 @@ impl Predictor {
             && self.horizon > 0.0
     }
 
-    /// Under control and under treatment.
+    /// What the model says of a unit under each arm.
     ///
     /// # Panics
     /// If `x` does not hold one number for each covariate.
-    pub fn predict(&self, x: &[f64]) -> [Prediction; 2] {
+    pub fn predict(&self, x: &[f64]) -> ByArm<Prediction> {
         assert_eq!(x.len(), self.n_covariates, "one number for each covariate");
         let mut row = Vec::with_capacity(self.columns.len());
         self.predict_with(x, &mut row)
@@ -432,7 +420,7 @@ impl Predictor {
     ///
     /// # Panics
     /// If the rows are not complete.
-    pub fn predict_all(&self, covariates: &[f64]) -> Vec<[Prediction; 2]> {
+    pub fn predict_all(&self, covariates: &[f64]) -> Vec<ByArm<Prediction>> {
         if self.n_covariates == 0 {
             return Vec::new();
         }
@@ -444,11 +432,11 @@ impl Predictor {
             .collect()
     }
 
-    /// Under one arm (control zero, treated one), for every row; the same bits as [`Predictor::predict`].
+    /// Under one arm, for every row; the same bits as [`Predictor::predict`].
     ///
     /// # Panics
     /// If the rows are not complete.
-    pub fn predict_arm<'a>(&self, arm: usize, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
+    pub fn predict_arm<'a>(&self, arm: Arm, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
         let room = || Vec::with_capacity(self.columns.len());
         rows.with_min_len(256)
             .map_init(room, |row, x| {
@@ -460,16 +448,16 @@ impl Predictor {
             .collect()
     }
 
-    fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> [Prediction; 2] {
+    fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> ByArm<Prediction> {
         row.clear();
         row.extend(self.columns.iter().map(|column| column.value(x)));
-        [0, 1].map(|z| self.predict_row(row, z))
+        ByArm::of(|arm| self.predict_row(row, arm))
     }
 
     /// From the columns of the design.
-    fn predict_row(&self, row: &[f64], z: usize) -> Prediction {
+    fn predict_row(&self, row: &[f64], arm: Arm) -> Prediction {
         let Widths { all, cure, time } = self.widths();
-        let theta = &self.theta[z];
+        let theta = &self.theta[arm];
         let cure_logit = dot(&row[..cure], &theta[..cure]);
         let location = dot(&row[all - time..], &theta[cure..cure + time]);
         let log_sigma = theta[cure + time];
@@ -482,14 +470,14 @@ impl Predictor {
         }
     }
 
-    /// Intercept and slope of every covariate in one part and arm (control zero, treated one), the terms apart; a covariate
-    /// that is not in the part has slope zero.
-    pub fn line(&self, part: Part, arm: usize) -> (f64, Vec<f64>) {
+    /// Intercept and slope of every covariate in one part and arm, the terms apart. A covariate that is not in the part
+    /// has slope zero.
+    pub fn line(&self, part: Estimand, arm: Arm) -> (f64, Vec<f64>) {
         let Widths { all, cure, time } = self.widths();
         let theta = &self.theta[arm];
         let (columns, coefficients) = match part {
-            Part::Cure => (&self.columns[..cure], &theta[..cure]),
-            Part::Time => (&self.columns[all - time..], &theta[cure..cure + time]),
+            Estimand::Cure => (&self.columns[..cure], &theta[..cure]),
+            Estimand::Time => (&self.columns[all - time..], &theta[cure..cure + time]),
         };
         let (mut intercept, mut slopes) = (0.0, vec![0.0; self.n_covariates]);
         for (column, &b) in columns.iter().zip(coefficients) {
@@ -502,9 +490,9 @@ impl Predictor {
         (intercept, slopes)
     }
 
-    /// Log-likelihood of a unit that was seen under `arm`, given its prediction under that arm: the score by which
-    /// families are compared out of fold.
-    pub fn log_likelihood(&self, _arm: usize, prediction: &Prediction, time: f64, event: bool) -> f64 {
+    /// Log-likelihood of a unit, given its prediction under the arm in which it was seen: the score by which families
+    /// are compared out of fold.
+    pub fn log_likelihood(&self, prediction: &Prediction, time: f64, event: bool) -> f64 {
         let seen = see(time, event, self.horizon);
         let u = self.log_time(time);
         let Prediction { cure_logit, location, log_sigma, .. } = *prediction;
@@ -618,6 +606,15 @@ impl JointModel {
     }
 }
 
+/// How far from the truth a model may be for one unit, on the scale of one estimand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Variance under each arm.
+    pub variance: ByArm<f64>,
+    /// Covariance of the two arms.
+    pub covariance: f64,
+}
+
 /// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.
 ///
 /// `J` is the information of the likelihood and `a_j = min{max(1/v_j - 1/s_j², 10⁻³), κ/s_j²}`, with `v_j` a slope's posterior variance under
@@ -651,13 +648,13 @@ impl<'a> Certainty<'a> {
     ///
     /// # Panics
     /// If the rows are not complete.
-    pub fn spreads(&self, part: Part, covariates: &[f64]) -> Vec<([f64; 2], f64)> {
+    pub fn spreads(&self, part: Estimand, covariates: &[f64]) -> Vec<Spread> {
         let model = self.predictor;
         if model.n_covariates == 0 {
             return Vec::new();
         }
         assert_eq!(covariates.len() % model.n_covariates, 0, "complete rows");
-        let room = || (Vec::with_capacity(model.columns.len()), [Vec::new(), Vec::new()]);
+        let room = || (Vec::with_capacity(model.columns.len()), ByArm::default());
         covariates
             .par_chunks(model.n_covariates)
             .with_min_len(256)
@@ -665,21 +662,21 @@ impl<'a> Certainty<'a> {
             .collect()
     }
 
-    fn spread_with(&self, part: Part, x: &[f64], row: &mut Vec<f64>, gradients: &mut [Vec<f64>; 2]) -> ([f64; 2], f64) {
+    fn spread_with(&self, part: Estimand, x: &[f64], row: &mut Vec<f64>, gradients: &mut ByArm<Vec<f64>>) -> Spread {
         let model = self.predictor;
         let Widths { all, cure, time } = model.widths();
         let size = model.n_parameters();
         let predicted = model.predict_with(x, row);
         // The gradient in an arm's parameters is zero outside of the part's, which stand together.
         let first = match part {
-            Part::Cure => 0,
-            Part::Time => cure,
+            Estimand::Cure => 0,
+            Estimand::Time => cure,
         };
-        for (gradient, p) in gradients.iter_mut().zip(&predicted) {
+        for (gradient, p) in gradients.each_mut().into_iter().zip(predicted) {
             gradient.clear();
             match part {
-                Part::Cure => gradient.extend_from_slice(&row[..cure]),
-                Part::Time => {
+                Estimand::Cure => gradient.extend_from_slice(&row[..cure]),
+                Estimand::Time => {
                     let u_horizon = libm::log(model.horizon);
                     let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
                     gradient.extend(row[all - time..].iter().map(|x| location * x));
@@ -687,13 +684,14 @@ impl<'a> Certainty<'a> {
                 }
             }
         }
-        let form = |z: usize, y: usize| -> f64 {
-            let (left, right) = (&gradients[z], &gradients[y]);
+        let form = |a: Arm, b: Arm| -> f64 {
+            let (left, right) = (&gradients[a], &gradients[b]);
+            let (z, y) = (a.index(), b.index());
             let line =
                 |k: usize| &self.covariance[(z * size + first + k) * 2 * size + y * size + first..][..right.len()];
             left.iter().enumerate().map(|(k, g)| g * dot(right, line(k))).sum()
         };
-        ([form(0, 0).max(0.0), form(1, 1).max(0.0)], form(0, 1))
+        Spread { variance: ByArm::of(|arm| form(arm, arm).max(0.0)), covariance: form(Arm::Control, Arm::Treated) }
     }
 
     /// Covariance of `(cure logit, location, ln σ)` under control, then under treatment.
@@ -765,31 +763,32 @@ pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<
     // The columns of straight lines, and where there are many covariates, which of them.
     let varying: Vec<usize> = (0..p).filter(|&j| varies(data.covariates, p, j)).collect();
     // A part has as many covariates as its units can speak of: all tell of cure, those with an event of time.
-    let most = [Part::Cure, Part::Time].map(|part| {
+    let most = ByEstimand::of(|part| {
         let speak: usize = match part {
-            Part::Cure => outcomes.iter().map(|o| o.u.len()).sum(),
-            Part::Time => outcomes.iter().map(|o| o.n_events).sum(),
+            Estimand::Cure => outcomes.iter().map(|o| o.u.len()).sum(),
+            Estimand::Time => outcomes.iter().map(|o| o.n_events).sum(),
         };
         let fewest = options.fewest_covariates.min(options.most_covariates);
         (speak / options.units_for_covariate.max(1)).clamp(fewest, options.most_covariates)
     });
-    let many = varying.len() > most[0].min(most[1]) || p > terms::ALL_PAIRS;
+    let many = varying.len() > most.cure.min(most.time) || p > terms::ALL_PAIRS;
     let scores = if many { search.scores_without_covariates(&varying) } else { Vec::new() };
-    let best = |part: Option<Part>, n: usize| -> Vec<usize> {
-        let of = |k: usize| part.map_or(scores[k][0].max(scores[k][1]), |part| scores[k][part.index()]);
+    let best = |part: Option<Estimand>, n: usize| -> Vec<usize> {
+        let of = |k: usize| part.map_or(scores[k].cure.max(scores[k].time), |part| scores[k][part]);
         let mut order: Vec<usize> = (0..varying.len()).collect();
         order.sort_by(|&i, &j| of(j).total_cmp(&of(i)).then(i.cmp(&j)));
         order.truncate(n);
         order.sort_unstable();
         order.into_iter().map(|k| varying[k]).collect()
     };
-    let linear = [Part::Cure, Part::Time].map(|part| match most[part.index()] {
+    let linear = ByEstimand::of(|part| match most[part] {
         most if varying.len() > most => best(Some(part), most),
         _ => varying.clone(),
     });
     let left_out = linear.each_ref().map(|kept| varying.len() - kept.len());
-    if left_out != [0, 0] {
-        flags.push(Flag::CovariatesLeftOut { n_covariates: left_out[0].max(left_out[1]) });
+    let n_covariates = left_out.cure.max(left_out.time);
+    if n_covariates > 0 {
+        flags.push(Flag::CovariatesLeftOut { n_covariates });
     }
     let own;
     let terms = if p > terms::ALL_PAIRS && options.rounds > 0 {
@@ -822,7 +821,7 @@ pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<
 /// A candidate that entered.
 #[derive(Clone, Copy, Debug)]
 struct Chosen {
-    part: Part,
+    part: Estimand,
     candidate: usize,
     round: usize,
     statistic: f64,
@@ -875,9 +874,9 @@ fn check(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<()
 
 /// Outcomes of the arms, where to start, and what can be said before any computation.
 struct Training {
-    outcomes: [Outcomes; 2],
+    outcomes: ByArm<Outcomes>,
     /// Cure logit, location, `ln σ` of each arm.
-    start: [[f64; 3]; 2],
+    start: ByArm<[f64; 3]>,
     u_zero: f64,
     flags: Vec<Flag>,
 }
@@ -895,11 +894,12 @@ impl Training {
         let u_zero = libm::log(smallest) - std::f64::consts::LN_2;
         let at_zero = events().filter(|&i| data.time[i] <= 0.0).count();
         let log_time = |i: usize| if data.time[i] > 0.0 { libm::log(data.time[i]) } else { u_zero };
-        let mut outcomes = [Outcomes::default(), Outcomes::default()];
-        for (z, arm) in outcomes.iter_mut().enumerate() {
+        let mut outcomes = ByArm::<Outcomes>::default();
+        for z in Arm::BOTH {
+            let arm = &mut outcomes[z];
             let mut units = 0;
             for kind in [Seen::Event, Seen::Censored, Seen::Horizon] {
-                for i in (0..n).filter(|&i| usize::from(data.treated[i]) == z && seen[i] == kind) {
+                for i in (0..n).filter(|&i| data.arm(i) == z && seen[i] == kind) {
                     units += 1;
                     // A unit lost at time zero says nothing.
                     if kind == Seen::Censored && data.time[i] <= 0.0 {
@@ -934,8 +934,7 @@ impl Training {
             (mean, u.iter().map(|u| (u - mean) * (u - mean)).sum::<f64>() / u.len() as f64)
         };
         let pooled = moments(&mut events().map(log_time));
-        let start = [0, 1].map(|z| {
-            let arm: &Outcomes = &outcomes[z];
+        let start = outcomes.each_ref().map(|arm| {
             let share = if arm.u.is_empty() { 0.5 } else { arm.n_events as f64 / arm.u.len() as f64 };
             let (mean, variance) =
                 if arm.n_events == 0 { pooled } else { moments(&mut arm.u[..arm.n_events].iter().copied()) };
@@ -952,15 +951,15 @@ fn varies(covariates: &[f64], p: usize, j: usize) -> bool {
 }
 
 /// Columns in the order `[cure only | both | time only]`.
-fn arrange(linear: &[Vec<usize>; 2], chosen: &[Chosen], terms: &Terms) -> (Vec<Column>, Widths) {
-    let of = |part: Part| -> Vec<(bool, usize)> {
+fn arrange(linear: &ByEstimand<Vec<usize>>, chosen: &[Chosen], terms: &Terms) -> (Vec<Column>, Widths) {
+    let of = |part: Estimand| -> Vec<(bool, usize)> {
         let mut candidates: Vec<usize> =
             chosen.iter().filter(|chosen| chosen.part == part).map(|chosen| chosen.candidate).collect();
         candidates.sort_unstable();
-        let lines = linear[part.index()].iter().map(|&j| (false, j));
+        let lines = linear[part].iter().map(|&j| (false, j));
         lines.chain(candidates.into_iter().map(|c| (true, c))).collect()
     };
-    let (cure, time) = (of(Part::Cure), of(Part::Time));
+    let (cure, time) = (of(Estimand::Cure), of(Estimand::Time));
     let column = |&(term, k): &(bool, usize)| {
         if term { Column::Term(terms.get(k).clone()) } else { Column::Linear(k) }
     };
@@ -975,8 +974,8 @@ fn arrange(linear: &[Vec<usize>; 2], chosen: &[Chosen], terms: &Terms) -> (Vec<C
 /// What every climb and every screening of one fit needs.
 struct Search<'a> {
     data: &'a TwoArms<'a>,
-    outcomes: &'a [Outcomes; 2],
-    start: [[f64; 3]; 2],
+    outcomes: &'a ByArm<Outcomes>,
+    start: ByArm<[f64; 3]>,
     options: &'a JointOptions,
     u_horizon: f64,
 }
@@ -988,8 +987,8 @@ impl<'a> Search<'a> {
     }
 
     fn problem(&self, columns: &[Column], widths: Widths) -> Problem<'a> {
-        let designs = [0, 1].map(|z| {
-            let rows = &self.outcomes[z].rows;
+        let designs = self.outcomes.each_ref().map(|arm| {
+            let rows = &arm.rows;
             let mut design = Vec::with_capacity(rows.len() * columns.len());
             for &i in rows {
                 let x = self.row(i);
@@ -1037,20 +1036,20 @@ fn report(
     mut flags: Vec<Flag>,
 ) -> JointModel {
     let layout = problem.layout;
-    let theta = [layout.arm(&climb.phi, 0), layout.arm(&climb.phi, 1)];
+    let theta = ByArm::of(|arm| layout.arm(&climb.phi, arm));
     let Widths { all, cure, time } = layout.widths;
     let p = data.n_covariates;
     // Coefficients of the columns of a part, in one arm.
-    let slopes = |part: Part, z: usize| -> (&[Column], &[f64]) {
+    let slopes = |part: Estimand, arm: Arm| -> (&[Column], &[f64]) {
         match part {
-            Part::Cure => (&columns[..cure], &theta[z][..cure]),
-            Part::Time => (&columns[all - time..], &theta[z][cure..cure + time]),
+            Estimand::Cure => (&columns[..cure], &theta[arm][..cure]),
+            Estimand::Time => (&columns[all - time..], &theta[arm][cure..cure + time]),
         }
     };
-    let importance = [Part::Cure, Part::Time].map(|part| {
-        [0, 1].map(|z| {
+    let importance = ByEstimand::of(|part| {
+        ByArm::of(|arm| {
             let mut sums = vec![0.0; p];
-            let (columns, coefficients) = slopes(part, z);
+            let (columns, coefficients) = slopes(part, arm);
             for (column, b) in columns.iter().zip(coefficients) {
                 match column {
                     Column::Intercept => {}
@@ -1065,26 +1064,26 @@ fn report(
         .iter()
         .map(|&Chosen { part, candidate, round, statistic }| {
             let shape = terms.get(candidate).shape;
-            let coefficient = |z: usize| {
-                let (columns, coefficients) = slopes(part, z);
+            let coefficients = ByArm::of(|arm| {
+                let (columns, coefficients) = slopes(part, arm);
                 let at = columns.iter().position(|column| matches!(column, Column::Term(term) if term.shape == shape));
                 at.map_or(0.0, |k| coefficients[k])
-            };
-            Admitted { part, shape, round, statistic, coefficients: [coefficient(0), coefficient(1)] }
+            });
+            Admitted { part, shape, round, statistic, coefficients }
         })
         .collect();
-    let shrinkage = [Part::Cure, Part::Time].map(|part| {
-        let kept = |z: &[usize]| {
-            let of = |j: &usize| z.iter().any(|&z| layout.blocks[*j] == Some(block(part.index(), z, true)));
+    let shrinkage = ByEstimand::of(|part| {
+        let kept = |of: &[Slopes]| {
+            let of = |j: &usize| of.iter().any(|&s| layout.blocks[*j] == Some(block(part, s, true)));
             let members: Vec<usize> = (0..layout.len()).filter(of).collect();
             members.iter().map(|&j| climb.prior.kept[j]).sum::<f64>() / members.len().max(1) as f64
         };
-        let zero = |z: usize| climb.prior.weights[block(part.index(), z, true)][0];
+        let zero = |of: Slopes| climb.prior.weights[block(part, of, true)][0];
         Shrinkage {
-            own_kept: kept(&[0, 1]),
-            common_kept: kept(&[2]),
-            own_zero: [zero(0), zero(1)],
-            common_zero: zero(2),
+            own_kept: kept(&Arm::BOTH.map(Slopes::Own)),
+            common_kept: kept(&[Slopes::Common]),
+            own_zero: ByArm::of(|arm| zero(Slopes::Own(arm))),
+            common_zero: zero(Slopes::Common),
         }
     });
     // From a density of log times to one of times.
@@ -1113,7 +1112,7 @@ fn report(
             n_covariates: p,
             horizon: data.horizon,
             columns,
-            n_columns: [cure, time],
+            n_columns: ByEstimand { cure, time },
             theta,
             u_zero,
         },

@@ -5,14 +5,33 @@
 //! maximisation over the block give `π`, and the posterior mean under the mixture is `f_j t_j`. A ridge of precision
 //! `α_j = (1/f_j - 1)/s_j²` shrinks the cavity by the same factor, which is what the next Newton step uses.
 
+use crate::arm::Arm;
+use crate::estimand::Estimand;
+
 /// Spreads of the mixture. From nothing to 0.8 per standard deviation of a covariate, doubling: an odds ratio of `e^0.8` for one
 /// standard deviation is the strongest effect that is common in practice; larger ones are still found, with more shrinkage.
 pub(super) const SPREADS: [f64; 7] = [0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8];
 /// Blocks: {cure, time} × {own 0, own 1, common} × {linear, non-linear}.
 pub(super) const BLOCKS: usize = 12;
-/// Own block of arm `z`, or the common one (`z = 2`), of a part; non-linear ones come after all linear ones.
-pub(super) fn block(part: usize, z: usize, linear: bool) -> usize {
-    part * 3 + z + if linear { 0 } else { 6 }
+/// Whose slopes a block holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slopes {
+    /// Deviations of one arm.
+    Own(Arm),
+    /// Common to the arms.
+    Common,
+}
+/// Number of a block of a part; non-linear ones come after all linear ones.
+pub(super) fn block(part: Estimand, slopes: Slopes, linear: bool) -> usize {
+    let of = match slopes {
+        Slopes::Own(arm) => arm.index(),
+        Slopes::Common => 2,
+    };
+    part.index() * 3 + of + if linear { 0 } else { BLOCKS / 2 }
+}
+/// The part of the model that a block belongs to.
+pub(super) fn part_of(block: usize) -> Estimand {
+    Estimand::BOTH[block % (BLOCKS / 2) / 3]
 }
 /// Smallest cavity precision: below it the data say nothing of a slope.
 const SMALLEST_CAVITY: f64 = 1e-3;

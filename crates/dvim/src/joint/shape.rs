@@ -5,6 +5,7 @@
 
 use super::family::Family;
 use super::{FitError, JointOptions, Terms, TwoArms, fit, see};
+use crate::arm::ByArm;
 use crate::cure::Seen;
 
 /// Hundredths of Q between which it is sought; outside, a distribution is hardly told from that at the end.
@@ -42,29 +43,29 @@ struct Placed {
 pub fn gamma_shape(data: &TwoArms<'_>, options: &JointOptions) -> Result<GammaShape, FitError> {
     let lines = JointOptions { family: Family::LogNormal, rounds: 0, ..options.clone() };
     let model = fit(data, &Terms::new(&[], data.n_covariates), &lines)?;
-    let mut arms = [Vec::new(), Vec::new()];
+    let mut arms = ByArm::<Vec<Placed>>::default();
     for (i, &time) in data.time.iter().enumerate() {
-        let z = usize::from(data.treated[i]);
+        let arm = data.arm(i);
         let seen = see(time, data.event[i], data.horizon);
         if seen == Seen::Censored && time <= 0.0 {
             continue;
         }
-        let p = model.predict(&data.covariates[i * data.n_covariates..(i + 1) * data.n_covariates])[z];
+        let p = model.predict(&data.covariates[i * data.n_covariates..(i + 1) * data.n_covariates])[arm];
         let (cure_logit, location, log_sigma) = (p.cure_logit, p.location, p.log_sigma);
-        arms[z].push(Placed { seen, u: model.log_time(time), cure_logit, location, log_sigma });
+        arms[arm].push(Placed { seen, u: model.log_time(time), cure_logit, location, log_sigma });
     }
     let u_horizon = libm::log(data.horizon);
     // Shifts that were found for a shape are the start of the next.
-    let mut known: Vec<(i16, f64, [[f64; 3]; 2])> = Vec::new();
+    let mut known: Vec<(i16, f64, ByArm<[f64; 3]>)> = Vec::new();
     let mut profile = |q: i16| -> f64 {
         if let Some((_, value, _)) = known.iter().find(|(known, ..)| *known == q) {
             return *value;
         }
-        let nearest = known.iter().min_by_key(|(known, ..)| (known - q).abs()).map_or([[0.0; 3]; 2], |k| k.2);
+        let nearest = known.iter().min_by_key(|(known, ..)| (known - q).abs()).map_or(ByArm::default(), |k| k.2);
         let family = Family::GeneralisedGamma(q);
-        let found = [0, 1].map(|z| climb(family, u_horizon, &arms[z], nearest[z]));
-        let value = found[0].0 + found[1].0;
-        known.push((q, value, [found[0].1, found[1].1]));
+        let found = ByArm::of(|arm| climb(family, u_horizon, &arms[arm], nearest[arm]));
+        let value = found.control.0 + found.treated.0;
+        known.push((q, value, found.map(|(_, shift)| shift)));
         value
     };
     let (mut best, mut step) = (0, FIRST_STEP);

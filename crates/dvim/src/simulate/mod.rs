@@ -10,7 +10,8 @@
 
 mod worlds;
 
-use crate::cohort::{Arm, Cohort, Units};
+use crate::arm::{Arm, ByArm};
+use crate::cohort::{Cohort, Units};
 use crate::numeric::{normal_cdf, normal_quantile};
 use crate::outcome::Further;
 use crate::table::Ids;
@@ -181,10 +182,8 @@ struct World {
     horizon: f64,
     covariates: Vec<(String, Covariate)>,
     assignment: Assignment,
-    /// Control, treated.
-    laws: [ArmLaw; 2],
-    /// Control, treated.
-    follow_up: [FollowUp; 2],
+    laws: ByArm<ArmLaw>,
+    follow_up: ByArm<FollowUp>,
     /// Whether times are recorded in whole days, of which the first is 1.
     whole_days: bool,
     /// What ids begin with; without it units are numbered.
@@ -335,8 +334,8 @@ impl Scenario {
             horizon: HORIZON,
             covariates: (1..=N_COVARIATES).map(covariate).collect(),
             assignment: Assignment::Each(self.assignment(confounded)),
-            laws: Arm::BOTH.map(|z| self.law(z)),
-            follow_up: Arm::BOTH.map(|z| self.follow_up(z)),
+            laws: ByArm::of(|arm| self.law(arm)),
+            follow_up: ByArm::of(|arm| self.follow_up(arm)),
             whole_days: false,
             id_prefix: None,
         }
@@ -391,7 +390,7 @@ impl Scenario {
     /// partial oracle matches on. The sign of the cure part is that of P(uncured). `None` where a part is not linear.
     pub fn coefficients(self, arm: Arm) -> Option<(Vec<f64>, Vec<f64>)> {
         let world = self.world(false);
-        let law = world.laws[arm.index()];
+        let law = world.laws[arm];
         let dense = |predictor: Predictor| match predictor {
             Predictor::Linear((_, terms)) => {
                 let mut b = vec![0.0; world.covariates.len()];
@@ -417,22 +416,22 @@ pub struct ArmTruth {
     pub event_time: f64,
 }
 
-/// The truth of one unit, control first.
+/// The truth of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Truth {
-    /// Control, treated.
-    pub arms: [ArmTruth; 2],
+    /// Under each arm.
+    pub arms: ByArm<ArmTruth>,
 }
 
 impl Truth {
     /// π.
     pub fn cure_effect(&self) -> f64 {
-        self.arms[1].cure_probability - self.arms[0].cure_probability
+        self.arms.treated.cure_probability - self.arms.control.cure_probability
     }
 
     /// Δ.
     pub fn time_effect(&self) -> f64 {
-        self.arms[1].mean_event_time - self.arms[0].mean_event_time
+        self.arms.treated.mean_event_time - self.arms.control.mean_event_time
     }
 }
 
@@ -472,7 +471,7 @@ struct Drawn {
     leaning: f64,
     truth: Truth,
     /// Censoring time under each arm.
-    censoring: [f64; 2],
+    censoring: ByArm<f64>,
 }
 
 /// Draws `n` units. `confounded` matters where [`Scenario::can_be_confounded`].
@@ -500,7 +499,7 @@ pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Si
     };
     let mut truth = Vec::with_capacity(n);
     for (i, unit) in drawn.into_iter().enumerate() {
-        let z = units.arm[i].index();
+        let z = units.arm[i];
         let (event_time, censoring) = (unit.truth.arms[z].event_time, unit.censoring[z]);
         // The paper's scenarios are recorded up to H, where its own observation ends.
         let end = if world.whole_days { censoring } else { censoring.min(world.horizon) };
@@ -585,23 +584,26 @@ fn transplant() -> World {
         horizon: 3_650.0,
         covariates: covariates.map(|(name, law)| (name.to_string(), law)).to_vec(),
         assignment: Assignment::Share { treated: 911, of: 1_157, by: (0.0, &[(1, -0.02), (6, 0.35), (7, 0.25)]) },
-        laws: [
-            ArmLaw::log_normal(
+        laws: ByArm {
+            control: ArmLaw::log_normal(
                 Predictor::Linear((
                     -1.62,
                     &[(1, 0.022), (3, 0.006), (4, 0.2), (5, 0.25), (6, 1.0), (7, 0.75), (8, 0.35)],
                 )),
                 Predictor::Linear((6.3, &[(1, -0.006), (5, -0.2), (6, -0.5), (7, -0.35), (8, -0.15)])),
             ),
-            ArmLaw::log_normal(
+            treated: ArmLaw::log_normal(
                 Predictor::Linear((
                     -1.905,
                     &[(1, 0.028), (3, 0.012), (4, 0.2), (5, 0.25), (6, 0.35), (7, 0.55), (8, 0.25)],
                 )),
                 Predictor::Linear((6.1, &[(1, -0.006), (3, -0.004), (5, -0.2), (6, -0.25), (7, -0.3), (8, -0.15)])),
             ),
-        ],
-        follow_up: [FollowUp::Loss { lost: 0.467, until: 4_193.0 }, FollowUp::Loss { lost: 0.325, until: 4_193.0 }],
+        },
+        follow_up: ByArm {
+            control: FollowUp::Loss { lost: 0.467, until: 4_193.0 },
+            treated: FollowUp::Loss { lost: 0.325, until: 4_193.0 },
+        },
         whole_days: true,
         id_prefix: Some(SYNTHETIC),
     }
