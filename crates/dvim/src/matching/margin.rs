@@ -19,6 +19,7 @@
 //! Points beyond the bound are not in the answer, however ties fall.
 
 use super::Reference;
+use super::axes::AxisOrder;
 use super::simd::Instructions;
 use super::tree::CHUNK;
 use rayon::prelude::*;
@@ -26,7 +27,7 @@ use rayon::prelude::*;
 /// The map from match space to the `f32` space of the first pass, and the error that it makes.
 pub(super) struct Margin {
     /// Axes in the order of the first pass: largest variance first.
-    pub(super) axes: Vec<u32>,
+    axes: AxisOrder,
     /// Of the axes as they are given.
     centre: Vec<f64>,
     scale: f64,
@@ -90,7 +91,7 @@ impl Margin {
         let mut variance: Vec<(f64, u32)> =
             (0..p).map(|a| ((square[a] - sum[a] * sum[a] / sampled).max(0.0), a as u32)).collect();
         variance.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-        let axes: Vec<u32> = variance.into_iter().map(|(_, a)| a).collect();
+        let axes = AxisOrder::new(variance.into_iter().map(|(_, a)| a).collect());
         let dim = p as f64;
         let tiny = 2.0_f64.powi(-1074);
         let (g, h) = ((dim + 4.0) * 2.0_f64.powi(-23), (dim + 4.0) * 2.0_f64.powi(-52));

@@ -4,9 +4,11 @@
 //!
 //! - `sweep.rs`: one axis varies, as for a score. A sorted list and two pointers.
 //! - `tree.rs`: everything else. A kd-tree of panels of points, walked by groups of queries.
-//! - `margin.rs`: why its first pass may be in `f32`; `coarse.rs`: why a look in bytes may come before it; `select.rs`: the
-//!   best K, and their exact ranking; `simd.rs`: the kernels, for each instruction set.
+//! - `margin.rs`: why its first pass may be in `f32`; `coarse.rs`: why a look in bytes may come before it.
+//! - `select.rs`: the best K, and their exact ranking.
+//! - `simd.rs`: the kernels, for each instruction set; `axes.rs`: in which order they read axes.
 
+mod axes;
 mod coarse;
 mod margin;
 mod scan;

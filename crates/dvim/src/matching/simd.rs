@@ -11,6 +11,8 @@
 #[cfg(target_arch = "x86_64")]
 mod vnni;
 
+use super::axes::AxisOrder;
+
 /// Points in a panel, and children of a node.
 pub(super) const LANES: usize = 16;
 
@@ -275,19 +277,18 @@ impl Instructions {
     pub(super) fn image(
         self,
         point: &[f64],
-        axes: &[u32],
+        axes: &AxisOrder,
         centre: &[f64],
         scale: f64,
         image: &mut [f32],
     ) -> (f64, f64, f64) {
         assert!(axes.len() == centre.len() && axes.len() == image.len() && axes.len() == point.len());
-        debug_assert!(axes.iter().all(|&a| (a as usize) < point.len()));
         match self.0 {
-            Set::Portable => portable::image(point, axes, centre, scale, image),
+            Set::Portable => portable::image(point, axes.as_slice(), centre, scale, image),
             // SAFETY: `available` found the instructions.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { avx2::image(point, axes, centre, scale, image) },
-            // SAFETY: as above.
+            Set::Avx2 => unsafe { avx2::image(point, axes.as_slice(), centre, scale, image) },
+            // SAFETY: `available` found the instructions; the lengths were checked above.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 | Set::Vnni => unsafe { avx512::image(point, axes, centre, scale, image) },
         }
@@ -755,17 +756,10 @@ mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{LANES, Lanes, next_stage};
+    use super::{AxisOrder, LANES, Lanes, next_stage};
     use std::arch::x86_64::*;
 
-    /// `N` panels at once, so that their chains of additions hide each other's latency; `None` when no
-    /// lane can be within `bound`.
-    ///
-    /// Eight points a lane each: their rows are turned, eight axes at a time, into a vector for each axis,
-    /// so that every lane adds its terms one by one in axis order, as the definition does. Axes beyond the
-    /// last are not added.
-    ///
-    /// As many as [`sort_few`] takes.
+    /// The most values that [`sort_few`] takes.
     pub(super) const FEW: usize = 192;
 
     /// Sorts up to [`FEW`] values, no two of which are equal.
@@ -792,11 +786,11 @@ mod avx512 {
     }
 
     /// # Safety
-    /// The processor has the instructions.
+    /// The processor has AVX-512F; `point`, `centre` and `image` have as many entries as `axes`.
     #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
     pub(super) unsafe fn image(
         point: &[f64],
-        axes: &[u32],
+        axes: &AxisOrder,
         centre: &[f64],
         scale: f64,
         image: &mut [f32],
@@ -812,6 +806,7 @@ mod avx512 {
             most = _mm512_max_pd(most, _mm512_abs_pd(z));
             rounded
         };
+        let axes = axes.as_slice();
         let dim = axes.len();
         if dim <= 2 * LANES {
             // In the order of the point, then turned in registers.
@@ -850,7 +845,8 @@ mod avx512 {
             while start < dim {
                 let inside = ((1_u32 << (dim - start).min(8)) - 1) as __mmask8;
                 let zero = _mm512_setzero_pd();
-                // SAFETY: only lanes inside are read and written; every axis is one of the point's, as the caller checked.
+                // SAFETY: only lanes inside are read and written; every axis of an order is below its length, which is that
+                // of the point and of the centre.
                 unsafe {
                     let at = _mm512_maskz_loadu_epi32(inside.into(), axes.as_ptr().add(start).cast());
                     let at = _mm512_castsi512_si256(at);
@@ -865,6 +861,10 @@ mod avx512 {
         (_mm512_reduce_add_pd(lost), _mm512_reduce_add_pd(norm), _mm512_reduce_max_pd(most))
     }
 
+    /// The squared distances of eight points. Each point has a lane: the rows are turned, eight axes at a time, into a
+    /// vector for each axis, so that every lane adds its terms one by one in axis order, as the definition does. Axes
+    /// beyond the last are not added.
+    ///
     /// # Safety
     /// The processor has AVX-512F; all points are as long as `query`.
     #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
@@ -915,6 +915,9 @@ mod avx512 {
         super::portable::ranks(keys, ranks);
     }
 
+    /// The distances of `query` to `N` panels at once, so that their chains of additions hide each other's latency;
+    /// `None` when no lane can be within `bound`.
+    ///
     /// # Safety
     /// The processor has AVX-512F; every panel in `list` lies inside `panels`; `early ≤ query.len()`.
     #[inline]
@@ -1276,6 +1279,27 @@ mod tests {
                 let mut sorted = values.clone();
                 with.sort_distinct(&mut sorted);
                 prop_assert_eq!(&sorted, &expected, "{:?}", with);
+            }
+        }
+
+        /// An image is the same in every bit, few axes or many; its sums differ by rounding only.
+        #[test]
+        fn images((order, point, centre) in (1_usize..75).prop_flat_map(|d| {
+                      let order = Just((0..d as u32).collect::<Vec<_>>()).prop_shuffle();
+                      let point = proptest::collection::vec(-1e3_f64..1e3, d);
+                      (order, point, proptest::collection::vec(-10.0_f64..10.0, d))
+                  })) {
+            let axes = AxisOrder::new(order.clone());
+            let expected: Vec<f64> = order.iter().map(|&a| (point[a as usize] - centre[a as usize]) * 0.25).collect();
+            let norm: f64 = expected.iter().map(|z| z * z).sum();
+            let most = expected.iter().fold(0.0_f64, |m, z| m.max(z.abs()));
+            for with in Instructions::available() {
+                let mut image = vec![0.0; point.len()];
+                let found = with.image(&point, &axes, &centre, 0.25, &mut image);
+                prop_assert!(image.iter().zip(&expected).all(|(x, z)| *x == *z as f32), "{with:?}");
+                let lost: f64 = image.iter().zip(&expected).map(|(x, z)| (z - f64::from(*x)).powi(2)).sum();
+                let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b;
+                prop_assert!(close(found.0, lost) && close(found.1, norm) && found.2 == most, "{with:?}: {found:?}");
             }
         }
 
