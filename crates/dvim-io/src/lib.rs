@@ -2,6 +2,7 @@
 
 pub mod atomic;
 pub mod journal;
+pub mod manifest;
 pub mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;

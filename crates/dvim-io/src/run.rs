@@ -11,7 +11,8 @@
 //! 32 bytes  SHA-256 of everything before
 //! ```
 
-use crate::atomic::{Directory, Hashing, hex};
+use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
+use crate::manifest::not_ours;
 use dvim::adjusted::{DealValues, FoldModel};
 use dvim::analysis::{Analysis, Fit};
 use dvim::audit::Audit;
@@ -162,7 +163,7 @@ pub fn write_run(
     audit: &Audit,
     origin: Origin<'_>,
 ) -> io::Result<Summary> {
-    let directory = begin_run(target, force)?;
+    let directory = begin_run(target, force, &[], None)?;
     let summary = write_files(&directory, cohort, analysis, audit, origin)?;
     directory.publish()?;
     Ok(summary)
@@ -170,7 +171,7 @@ pub fn write_run(
 
 /// Writes the files of a run into a directory that is not yet published.
 pub fn write_files(
-    directory: &Directory,
+    directory: &Folder,
     cohort: &Cohort,
     analysis: &Analysis,
     audit: &Audit,
@@ -199,21 +200,25 @@ pub fn write_files(
     Ok(summary)
 }
 
-/// Begins the directory of a run; fails early where it may not be written.
-pub fn begin_run(target: &Path, force: bool) -> io::Result<Directory> {
-    Directory::begin(target, |existing| {
-        if !force {
-            return Ok(false);
+/// Begins the directory of a run; fails early where it may not be written. With `force` a run that holds nothing but
+/// the files of its summary, unchanged, is replaced; none of them may be one of the `inputs`. `report` is the name of
+/// a page that the user wants in the directory, in place of an earlier one.
+pub fn begin_run(target: &Path, force: bool, inputs: &[&Path], report: Option<&str>) -> io::Result<Directory> {
+    Directory::begin(target, inputs, |existing| match read_summary(existing) {
+        _ if !force => Ok(None),
+        Ok(summary) => {
+            let mut all = listed(summary.files);
+            all.extend(report.filter(|name| !all.contains_key(*name)).map(|name| (name.to_string(), None)));
+            Ok(Some(all))
         }
-        if existing.join("summary.json").is_file() && existing.join("run.dvim").is_file() {
-            return Ok(true);
-        }
-        let why = format!(
-            "`{}` is not a run of dvim, so --force does not replace it; choose another name",
-            existing.display()
-        );
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+        Err(_) => Err(not_ours(target, "a run of dvim")),
     })
+}
+
+/// The files of a run, from those that its summary lists.
+pub(crate) fn listed(files: BTreeMap<String, String>) -> Listed {
+    let files = files.into_iter().map(|(name, digest)| (name, Some(digest)));
+    files.chain([("summary.json".to_string(), None)]).collect()
 }
 
 /// Writes effects in a format.
@@ -438,6 +443,12 @@ fn parse_summary(text: &str) -> Result<Summary, String> {
         ));
     }
     serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))
+}
+
+/// The paths of the files of a run, as far as they are known: commands that read a run never write to them.
+pub fn files_of(run: &Path) -> Vec<PathBuf> {
+    let listed = read_summary(run).map(|s| s.files).unwrap_or_default();
+    listed.keys().map(String::as_str).chain(["summary.json", "run.dvim"]).map(|name| run.join(name)).collect()
 }
 
 /// SHA-256 of a file.

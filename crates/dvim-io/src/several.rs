@@ -1,8 +1,9 @@
 //! Several analyses in one directory: imputed data sets that are pooled, or every arm against one control. Each of them is a run
 //! like any other, in a folder of its own.
 
-use crate::atomic::{Directory, hex};
-use crate::run::{EffectsFormat, OpenError, write_files};
+use crate::atomic::{Directory, Listed, hex};
+use crate::manifest::not_ours;
+use crate::run::{EffectsFormat, OpenError, listed, write_files};
 use crate::tasks::{Analysed, Asked, Input, admit};
 use dvim::analysis::{Options, Watch};
 use dvim::cohort::{Roles, labels, patients};
@@ -134,8 +135,8 @@ impl Several {
     }
 
     /// Writes all of it; the directory appears when all is written. With `force` one of its kind, and nothing else, is replaced.
-    pub fn write(&self, target: &Path, force: bool, format: EffectsFormat) -> io::Result<()> {
-        let directory = begin_several(target, force)?;
+    pub fn write(&self, target: &Path, force: bool, format: EffectsFormat, inputs: &[&Path]) -> io::Result<()> {
+        let directory = begin_several(target, force, inputs)?;
         let mut record = self.record.clone();
         let mut files = Vec::new();
         if self.pooled.is_some() {
@@ -172,21 +173,18 @@ impl Several {
     }
 }
 
-/// Begins the directory of several runs; with `force` one of that kind, and nothing else, is replaced.
-pub fn begin_several(target: &Path, force: bool) -> io::Result<Directory> {
-    Directory::begin(target, |existing| {
+/// Begins the directory of several runs. With `force` one of that kind that holds nothing but the files of its
+/// summary, unchanged, is replaced; none of them may be one of the `inputs`.
+pub fn begin_several(target: &Path, force: bool, inputs: &[&Path]) -> io::Result<Directory> {
+    Directory::begin(target, inputs, |existing| {
         if !force {
-            return Ok(false);
+            return Ok(None);
         }
         let text = fs::read_to_string(existing.join("summary.json")).unwrap_or_default();
-        if several_record(&text).is_some() {
-            return Ok(true);
-        }
-        let why = format!(
-            "`{}` does not hold several runs of dvim, so --force does not replace it; choose another name",
-            existing.display()
-        );
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
+        let record = several_record(&text).ok_or_else(|| not_ours(target, "a directory of several runs of dvim"))?;
+        let mut all: Listed = listed(record.files);
+        all.extend(record.runs.iter().map(|m| (format!("{}/summary.json", m.folder), None)));
+        Ok(Some(all))
     })
 }
 

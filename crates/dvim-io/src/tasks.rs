@@ -2,6 +2,7 @@
 //! No flag, no printing: the command line and Python call the same functions, so they give the same bits.
 
 use crate::atomic::{Directory, Hashing, hex};
+use crate::manifest;
 use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
 use dvim::analysis::{self, Analysis, Estimator, Fit, Ground, Options, UnitGroups, Watch};
@@ -365,6 +366,9 @@ fn ids_of(table: &Table, id: Option<&str>) -> Ids {
     }
 }
 
+/// The command that writes comparisons, for their manifest.
+const COMPARE: &str = "compare";
+
 /// A table whose effects were estimated by every method.
 pub struct Compared {
     /// The cohort.
@@ -422,8 +426,8 @@ impl Compared {
         }
     }
 
-    /// Writes its files.
-    pub fn write(&self, directory: &Directory) -> io::Result<()> {
+    /// Writes its files; the directory appears when all is written.
+    pub fn write(&self, directory: Directory) -> io::Result<()> {
         let comparison = self.comparison();
         directory.write("effects.csv", |out| comparison.write_effects(out))?;
         directory.write("summary.csv", |out| comparison.write_summary(out))?;
@@ -437,13 +441,12 @@ impl Compared {
         ] {
             directory.write(name, |out| out.write_all(text.as_bytes()))?;
         }
-        Ok(())
+        manifest::publish(directory, COMPARE)
     }
 }
 
-/// Begins the directory of a comparison; with `force` a comparison, and nothing else, is replaced.
-pub fn begin_comparison(target: &Path, force: bool) -> io::Result<Directory> {
-    Directory::begin(target, |existing| {
-        Ok(force && ["correlations.csv", "report.html"].iter().all(|f| existing.join(f).is_file()))
-    })
+/// Begins the directory of a comparison. With `force` a comparison that holds nothing but what dvim wrote, unchanged, is
+/// replaced; none of its files may be one of the `inputs`.
+pub fn begin_comparison(target: &Path, force: bool, inputs: &[&Path]) -> io::Result<Directory> {
+    manifest::begin(target, force, COMPARE, inputs)
 }

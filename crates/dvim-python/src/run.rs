@@ -15,7 +15,7 @@ use dvim::error::Error;
 use dvim::overview::Overview;
 use dvim::simulate::Scenario;
 use dvim::survival::SurvivalCurve;
-use dvim_io::atomic::Directory;
+use dvim_io::atomic::Folder;
 use dvim_io::run::{EffectsFormat, OpenError};
 use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
@@ -374,13 +374,13 @@ impl Run {
 
 /// Copies the files of a run that was opened.
 fn copy_run(from: &Path, to: &Path, force: bool, summary: &Summary) -> std::io::Result<()> {
-    let directory = dvim_io::run::begin_run(to, force)?;
+    let directory = dvim_io::run::begin_run(to, force, &[], None)?;
     copy_files(from, &directory, summary.files.keys().map(String::as_str))?;
     directory.publish()
 }
 
 /// Copies these files, and the summary beside them.
-pub fn copy_files<'a>(from: &Path, to: &Directory, names: impl Iterator<Item = &'a str>) -> std::io::Result<()> {
+pub fn copy_files<'a>(from: &Path, to: &Folder, names: impl Iterator<Item = &'a str>) -> std::io::Result<()> {
     for name in names.chain(["summary.json"]) {
         let mut file = std::fs::File::open(from.join(name))?;
         to.write(name, |out| std::io::copy(&mut file, out).map(|_| ()))?;
@@ -514,9 +514,8 @@ impl Comparison {
     /// Writes the files of `dvim compare`.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
         let written = watch::detached(py, || {
-            let directory = tasks::begin_comparison(&path, force)?;
-            self.0.write(&directory)?;
-            directory.publish()
+            let directory = tasks::begin_comparison(&path, force, &[])?;
+            self.0.write(directory)
         })?;
         written.map_err(|e| errors::io(py, e))
     }

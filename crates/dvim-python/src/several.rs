@@ -145,9 +145,9 @@ impl Several {
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool, format: &str) -> PyResult<()> {
         let format = format_of(py, format)?;
         let written = watch::detached(py, || match &self.content {
-            Content::Fitted(found) => found.write(&path, force, format),
+            Content::Fitted(found) => found.write(&path, force, format, &[]),
             Content::Opened { record, path: from, .. } => {
-                let directory = begin_several(&path, force)?;
+                let directory = begin_several(&path, force, &[])?;
                 let own = record.files.keys().filter(|name| !name.contains('/')).map(String::as_str);
                 copy_files(from, &directory, own)?;
                 for (member, run) in record.runs.iter().zip(&self.runs) {

@@ -7,7 +7,7 @@ use crate::{Failure, print};
 use dvim::analysis::Analysis;
 use dvim::audit::Audit;
 use dvim::audit::sensitivity;
-use dvim_io::atomic::write_file;
+use dvim_io::atomic::{Access, write_file};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::record::{AverageRecord, VERSION};
 
@@ -27,7 +27,7 @@ pub fn run(args: &AuditArgs) -> Result<(), Failure> {
                 "error: --uses with a run of the adjusted estimator or with case weights\n  rule:   uses are counted for the paper's estimator without case weights, so far\n  remedy: drop --uses, or fit with --estimator paper and without --weights".into(),
             ));
         };
-        write_file(file, false, |mut out| write_uses(&mut out, cohort, balance))?;
+        write_file(file, false, Access::Owner, &[], |mut out| write_uses(&mut out, cohort, balance))?;
     }
     let record = AuditRecord::of(cohort, &audit);
     let averages: Vec<AverageRecord> = audit.averages.iter().map(AverageRecord::from).collect();

@@ -11,7 +11,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
     // Said at once, not after the work.
-    let directory = begin_comparison(&args.output, args.force)?;
+    let directory = begin_comparison(&args.output, args.force, &[&args.table])?;
     let roles = args.roles.roles();
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
     let ties = match args.ties {
@@ -19,8 +19,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
         TiesArg::Efron => Ties::Efron,
     };
     let done = Compared::new(input, &roles, &args.method.options()?, ties, &progress)?;
-    done.write(&directory)?;
-    directory.publish()?;
+    done.write(directory)?;
     done.warnings.iter().for_each(|w| say(&w.to_string()));
     print(&done.comparison().text())?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));

@@ -8,7 +8,7 @@ use dvim::analysis::{self, Options, average};
 use dvim::audit::Audit;
 use dvim::cohort::Flow;
 use dvim::simulate::{Scenario, simulate};
-use dvim_io::atomic::Directory;
+use dvim_io::manifest;
 use dvim_io::run::{EffectsFormat, Origin, write_files};
 use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::report::{Page, run_page};
@@ -16,14 +16,14 @@ use dvim_report::{tables, text};
 use std::fmt::Write;
 
 const SCENARIO: Scenario = Scenario::BothOverlap;
+/// The command, for the manifest of what it writes.
+const DEMO: &str = "demo";
 
 pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
     // A demo may be run again and again; anything else in its place is left alone.
-    let directory = Directory::begin(&args.output, |existing| {
-        Ok(existing.join("report.html").is_file() && existing.join("truth.csv").is_file())
-    })?;
+    let directory = manifest::begin(&args.output, true, DEMO, &[])?;
     let world = simulate(SCENARIO, args.n, false, args.seed);
     let cohort = &world.cohort;
     let options = Options::default();
@@ -48,7 +48,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let page = Page { about: Some(about.clone()), ..Page::default() };
     let page = run_page(&page, cohort, &found, &summary);
     directory.write("report.html", |out| std::io::Write::write_all(out, page.as_bytes()))?;
-    directory.publish()?;
+    manifest::publish(directory, DEMO)?;
 
     let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort, super::terminal()));
     let truth = |i: &u32| &world.truth[*i as usize];

@@ -19,12 +19,13 @@ use crate::args::ThreadArgs;
 use crate::{Failure, IS_ALONE};
 use dvim::analysis::Watch;
 use dvim::cohort::Roles;
+use dvim_io::atomic::NewFile;
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::Run;
 use dvim_io::tasks::Input;
 use dvim_report::terminal::Terminal;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Sets the number of threads for the rest of the process. Where it is ours alone this thread is the first of them: what it does
@@ -54,6 +55,23 @@ fn start_threads(args: &ThreadArgs, with_this: bool) -> Result<(), Failure> {
         Err(e) if args.threads.is_some() => Err(Failure::Other(format!("error: {e}"))),
         _ => Ok(()),
     }
+}
+
+/// Paths by reference.
+fn paths(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}
+
+/// Refuses two outputs of one name.
+fn refuse_same(files: [&Option<NewFile>; 2], flags: [&str; 2]) -> Result<(), Failure> {
+    let [Some(a), Some(b)] = files else { return Ok(()) };
+    if !a.is_same_place(b) {
+        return Ok(());
+    }
+    let [one, other] = flags;
+    Err(Failure::Input(format!(
+        "error: {one} and {other} name the same file\n  rule:   each output has a file of its own\n  remedy: choose another name for one of them"
+    )))
 }
 
 /// Reads a table; ids without loss.

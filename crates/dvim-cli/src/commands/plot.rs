@@ -1,11 +1,11 @@
 //! `dvim plot`: one figure of a run, for a paper.
 
-use super::{open_run, use_threads};
+use super::{open_run, paths, use_threads};
 use crate::args::PlotArgs;
 use crate::progress::Progress;
 use crate::{Failure, say};
 use dvim::analysis::Analysis;
-use dvim_io::atomic::{may_write, write_file};
+use dvim_io::atomic::{Access, NewFile};
 use dvim_report::figures::{Look, draw};
 use dvim_report::report::Page;
 
@@ -46,7 +46,8 @@ pub fn run(args: &PlotArgs) -> Result<(), Failure> {
             args.width
         )));
     }
-    may_write(&args.output, args.force)?;
+    let own = dvim_io::run::files_of(&args.run);
+    let file = NewFile::plan(&args.output, args.force, Access::Owner, &paths(&own))?;
     let progress = Progress::new();
     let run = open_run(&args.run)?;
     let page = Page { time_unit: args.time_unit.clone(), ..Page::default() };
@@ -62,7 +63,7 @@ pub fn run(args: &PlotArgs) -> Result<(), Failure> {
         Format::Svg => svg.into_bytes(),
         _ => printed(&svg, format, args.dpi)?,
     };
-    write_file(&args.output, args.force, |out| out.write_all(&bytes))?;
+    file.write(|out| out.write_all(&bytes))?;
     say(&format!("written to {}", args.output.display()));
     Ok(())
 }

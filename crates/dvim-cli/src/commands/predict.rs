@@ -1,18 +1,27 @@
 //! `dvim predict`: both effects of patients who were not in the cohort.
 
-use super::{open_run, use_threads};
+use super::{open_run, paths, refuse_same, use_threads};
 use crate::args::PredictArgs;
 use crate::progress::Progress;
 use crate::{Failure, say};
-use dvim_io::atomic::write_file;
+use dvim_io::atomic::{Access, NewFile};
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::write_effect_table;
 use dvim_io::tasks::{Predicted, read_options_new};
 use std::io::Write;
+use std::path::PathBuf;
 
 pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
+    // A file that may not be written is said at once, not after the work.
+    let mut inputs = dvim_io::run::files_of(&args.run);
+    inputs.push(args.table.clone());
+    let plan = |file: &Option<PathBuf>| {
+        file.as_ref().map(|f| NewFile::plan(f, args.force, Access::Owner, &paths(&inputs))).transpose()
+    };
+    let (output, groups) = (plan(&args.output)?, plan(&args.groups)?);
+    refuse_same([&output, &groups], ["--output", "--groups"])?;
     let run = open_run(&args.run)?;
     let (cohort, fit) = (&run.cohort, &run.fit);
     let options = ReadOptions {
@@ -23,11 +32,11 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     let found = Predicted::new(cohort, fit, &table, args.id.as_deref(), args.max_distance, &progress)?;
     let mut bytes = Vec::new();
     write_effect_table(&mut bytes, &found.table(cohort, fit), args.format.format())?;
-    if let Some(file) = &args.groups {
-        write_file(file, args.force, |mut out| found.write_members(&mut out, cohort, fit))?;
+    if let Some(file) = groups {
+        file.write(|mut out| found.write_members(&mut out, cohort, fit))?;
     }
-    match &args.output {
-        Some(file) => write_file(file, args.force, |out| out.write_all(&bytes))?,
+    match output {
+        Some(file) => file.write(|out| out.write_all(&bytes))?,
         None => {
             let mut out = std::io::stdout().lock();
             out.write_all(&bytes)?;

@@ -42,7 +42,7 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     // Without --output the new run is compared and forgotten.
     let target =
         args.output.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("dvim-rerun-{}", std::process::id())));
-    let directory = begin_run(&target, false)?;
+    let directory = begin_run(&target, false, &[], None)?;
     let origin = done.origin(EffectsFormat::of(&summary));
     let again = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
     if args.output.is_some() {

@@ -7,6 +7,7 @@ use crate::{Failure, print, say};
 use dvim::analysis::Options;
 use dvim_io::several::{Several, begin_several, is_several};
 use dvim_io::tasks::{Asked, file_name};
+use std::path::{Path, PathBuf};
 
 /// Whether several data sets are asked for.
 pub fn is_asked(args: &FitArgs) -> bool {
@@ -15,7 +16,8 @@ pub fn is_asked(args: &FitArgs) -> bool {
 
 pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
-    drop(begin_several(&args.output, args.force)?);
+    let inputs: Vec<&Path> = args.tables.iter().map(PathBuf::as_path).collect();
+    drop(begin_several(&args.output, args.force, &inputs)?);
     if args.report.is_some() {
         return Err(Failure::Input(
             "error: --report with several data sets\n  rule:   a page is of one run\n  remedy: write it from one of the runs, with `dvim report`".into(),
@@ -27,7 +29,7 @@ pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(),
     let tables = args.tables.iter().map(|file| read(file.as_path())).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.tables.iter().map(|file| file_name(file)).collect();
     let done = Several::new(tables, &names, args.imputation.as_deref(), &roles, options, &asked, progress)?;
-    done.write(&args.output, args.force, args.format.format())?;
+    done.write(&args.output, args.force, args.format.format(), &inputs)?;
     done.notes.iter().for_each(|note| say(note));
     for (set, words) in done.warnings() {
         say(&format!("in `{set}`: {words}"));

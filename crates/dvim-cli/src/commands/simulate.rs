@@ -1,12 +1,13 @@
 //! `dvim simulate`: a cohort with known effects.
 
-use super::use_threads;
+use super::{refuse_same, use_threads};
 use crate::args::SimulateArgs;
 use crate::{Failure, say};
 use dvim::simulate::{Scenario, simulate};
-use dvim_io::atomic::write_file;
+use dvim_io::atomic::{Access, NewFile};
 use dvim_report::tables::{write_cohort, write_truth};
 use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -21,22 +22,18 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     if n == 0 {
         return Err(Failure::Input("error: --n is 0\n  rule:   a cohort has patients\n  remedy: use --n 2000".into()));
     }
-    for file in [&args.output, &args.truth].into_iter().flatten() {
-        if file.exists() && !args.force {
-            let text = format!(
-                "error: `{}` exists already\n  rule:   nothing is overwritten unasked\n  remedy: choose another name or add --force",
-                file.display()
-            );
-            return Err(Failure::Input(text));
-        }
-    }
+    // Simulated patients are nobody: these files are as readable as any other.
+    let plan =
+        |file: &Option<PathBuf>| file.as_ref().map(|f| NewFile::plan(f, args.force, Access::Usual, &[])).transpose();
+    let (output, truth) = (plan(&args.output)?, plan(&args.truth)?);
+    refuse_same([&output, &truth], ["--output", "--truth"])?;
     let world = simulate(args.scenario, n, args.confounded, args.seed);
-    if let Some(file) = &args.truth {
-        write_file(file, args.force, |mut out| write_truth(&mut out, &world))?;
+    if let Some(file) = truth {
+        file.write(|mut out| write_truth(&mut out, &world))?;
     }
-    match &args.output {
-        Some(file) => {
-            write_file(file, args.force, |mut out| write_cohort(&mut out, &world.cohort))?;
+    match (output, &args.output) {
+        (Some(new), Some(file)) => {
+            new.write(|mut out| write_cohort(&mut out, &world.cohort))?;
             let kind = if args.confounded { ", confounded" } else { "" };
             say(&format!(
                 "{}: {} patients of scenario {}{kind}, horizon {}, seed {}",
@@ -50,7 +47,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
                 say(dvim_report::comparison::SYNTHETIC_NOTE);
             }
         }
-        None => {
+        _ => {
             let mut out = BufWriter::new(std::io::stdout().lock());
             write_cohort(&mut out, &world.cohort)?;
             out.flush()?;

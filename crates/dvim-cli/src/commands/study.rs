@@ -4,7 +4,7 @@ use super::use_threads;
 use crate::args::{StudyArgs, StudyPart};
 use crate::progress::Lines;
 use crate::{Failure, print, say};
-use dvim_io::atomic::write_file;
+use dvim_io::atomic::{Access, write_file};
 use dvim_io::journal::{Journal, JournalError};
 use dvim_study::page::{self, Contents};
 use dvim_study::paper::Table;
@@ -185,5 +185,5 @@ fn contents(args: &StudyArgs, settings: &Settings, records: &Records, asked: &[T
 }
 
 fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    Ok(write_file(&directory.join(name), true, |out| out.write_all(bytes))?)
+    Ok(write_file(&directory.join(name), true, Access::Usual, &[], |out| out.write_all(bytes))?)
 }
