@@ -65,10 +65,10 @@ class Analysis:
 
     @property
     def warnings(self) -> list[Warning]:
-        """What is worth knowing of the input."""
+        """What is worth knowing of the input. A run that was opened says it as its file does, with flags of the command line."""
         from ._errors import Problem
 
-        return [Warning(Problem._of(w)) for w in self.summary.to_dict()["warnings"]]
+        return [Warning(Problem._of(w)) for w in json.loads(self._run.warnings())]
 
     def average_effects(self, by: str | Iterable[str] | Mapping[str, int] | None = None) -> Any:
         """Average effects with standard errors and intervals: over all estimated patients, the treated, the control and,

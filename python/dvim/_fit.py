@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_overloads, overload
@@ -240,15 +241,15 @@ def fit(data: Any, **arguments: Any) -> Any:
             # Rows of one patient in several imputed data sets have several places in the index: none is the patient's.
             rows = [None if imputation is not None else Rows(f) for f in frames]
             return several(found, frame.kind, rows)
-    warn(analysis.summary["warnings"])
+    warn(json.loads(analysis._run.warnings()))
     return analysis
 
 
 def _unusual(given: Mapping[str, Any]) -> list[str]:
-    """The flags of arguments that are not what they are without being given."""
+    """The names of arguments that are not what they are without being given; of a group size, only ``auto``."""
     usual = {name: p.default for name, p in SIGNATURE.parameters.items()}
     names = [name for name, value in given.items() if isinstance(value, (str, int, float)) and value != usual.get(name)]
-    return ["group-size auto" if (name, given[name]) == ("group_size", "auto") else name.replace("_", "-") for name in names]
+    return [name.replace("_", "-") for name in names if name != "group_size" or given[name] == "auto"]
 
 
 SIGNATURE = inspect.signature(get_overloads(fit)[-1])

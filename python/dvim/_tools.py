@@ -68,8 +68,8 @@ def simulate(
 class Check:
     """How a table was understood, and everything that is wrong with it."""
 
-    def __init__(self, found: dict[str, Any], words: str, kind: str) -> None:
-        self._found, self._words, self._kind = found, words, kind
+    def __init__(self, found: dict[str, Any], problems: list[dict[str, Any]], words: str, kind: str) -> None:
+        self._found, self._problems, self._words, self._kind = found, problems, words, kind
 
     @property
     def refused(self) -> bool:
@@ -79,7 +79,7 @@ class Check:
     @property
     def problems(self) -> list[Problem]:
         """What is wrong with it, or worth knowing."""
-        return [Problem._of(p) for p in self._found["problems"]]
+        return [Problem._of(p) for p in self._problems]
 
     @property
     def columns(self) -> Any:
@@ -116,8 +116,8 @@ def check(data: Any, **arguments: Any) -> Check:
             f"  remedy: choose one with where={{{given['imputation']!r}: 1}}, drop={given['imputation']!r}"
         )
     frame, roles, options = prepare(given)
-    found, words = _dvim.check(frame.table, frame.source, roles, options)
-    return Check(json.loads(found), words, frame.kind)
+    found, problems, words = _dvim.check(frame.table, frame.source, roles, options)
+    return Check(json.loads(found), json.loads(problems), words, frame.kind)
 
 
 check.__signature__ = SIGNATURE  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ use dvim::error::Error;
 use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
 use dvim::schema::Missing;
+use dvim::setting::Setting;
 use dvim::simulate::Scenario;
 use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::refuse_idle;
@@ -283,19 +284,19 @@ fn caliper(text: &str) -> Result<Caliper, String> {
 }
 
 impl MethodArgs {
-    /// Flags that were given of those that not every estimator uses.
-    fn given(&self) -> impl Iterator<Item = &'static str> {
+    /// Settings that were given of those that not every estimator uses.
+    fn given(&self) -> impl Iterator<Item = Setting> {
         let all = [
-            ("group-size auto", self.group_size == Some(GroupSize::Auto)),
-            ("splits", self.splits.is_some()),
-            ("folds", self.folds.is_some()),
-            ("latency", self.latency.is_some()),
-            ("penalty", self.penalty.is_some()),
-            ("train-fraction", self.train_fraction.is_some()),
-            ("metric", self.metric.is_some()),
-            ("scale", self.scale.is_some()),
+            (Setting::GroupSize, self.group_size == Some(GroupSize::Auto)),
+            (Setting::Splits, self.splits.is_some()),
+            (Setting::Folds, self.folds.is_some()),
+            (Setting::Latency, self.latency.is_some()),
+            (Setting::Penalty, self.penalty.is_some()),
+            (Setting::TrainFraction, self.train_fraction.is_some()),
+            (Setting::Metric, self.metric.is_some()),
+            (Setting::Scale, self.scale.is_some()),
         ];
-        all.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name)
+        all.into_iter().filter(|(_, is_given)| *is_given).map(|(setting, _)| setting)
     }
 
     /// As the engine takes them; what the estimator would not look at is refused.

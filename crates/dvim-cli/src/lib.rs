@@ -7,6 +7,7 @@ mod progress;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
+use dvim_report::spell::CommandLine;
 use std::ffi::OsString;
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -38,8 +39,8 @@ impl From<dvim::error::Error> for Failure {
     fn from(e: dvim::error::Error) -> Failure {
         use dvim::error::Error;
         match e.cause() {
-            Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.to_string()),
-            _ => Failure::Other(e.to_string()),
+            Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.spelled(&CommandLine)),
+            _ => Failure::Other(e.spelled(&CommandLine)),
         }
     }
 }

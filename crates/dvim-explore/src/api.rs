@@ -12,6 +12,7 @@ use dvim_report::findings::VerdictRecord;
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
 use dvim_report::report::{Page, run_page};
+use dvim_report::spell::CommandLine;
 use dvim_report::text::{self, cross_fit_sentence, grouped, short, worries};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -462,7 +463,14 @@ fn encode(cohort: &Cohort, values: &Map<String, Value>) -> Result<Vec<f64>, Resp
     encode_new(schema, &table).map_err(|problems| {
         let said: Vec<String> = problems
             .iter()
-            .map(|p| format!("{}: {}. {}.", p.column.as_deref().unwrap_or("patient"), p.found, capital(&p.remedy)))
+            .map(|p| {
+                format!(
+                    "{}: {}. {}.",
+                    p.column.as_deref().unwrap_or("patient"),
+                    p.found.spelled(&CommandLine),
+                    capital(&p.remedy.spelled(&CommandLine))
+                )
+            })
             .collect();
         refuse(422, said.join(" "))
     })

@@ -10,12 +10,13 @@ mod refusal;
 mod temporary;
 
 pub use inventory::Listed;
-pub use refusal::{Refusal, is_refusal, named};
+pub use refusal::{Refusal, is_refusal, named, refuse, refuse_as, spelled};
 pub use temporary::remove_all;
 
+use dvim::phrase;
+use dvim::setting::Setting;
 use inventory::{Inventory, identity};
 use place::{Place, Stamp, exchange, exchange_back, mode_of, rename_new, set_mode, sync_folder};
-use refusal::refuse;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -192,7 +193,7 @@ fn exists(path: &Path) -> io::Error {
     refuse(
         format!("`{}` exists already", path.display()),
         "nothing is replaced unasked",
-        "choose another name or add --force",
+        phrase!["choose another name or add ", Setting::Force],
     )
 }
 

@@ -3,7 +3,7 @@
 //! A demonstration, a comparison and a study have one. A directory is replaced, and a file in it is written again, only
 //! where the manifest lists it and its SHA-256 is still the same.
 
-use crate::atomic::{Directory, Listed, Refusal};
+use crate::atomic::{Directory, Listed, refuse};
 use dvim_report::record::VERSION;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -70,10 +70,6 @@ pub fn publish(directory: Directory, command: &str) -> io::Result<()> {
 
 /// The refusal of a directory that is not of the kind that would be replaced.
 pub(crate) fn not_ours(target: &Path, kind: &str) -> io::Error {
-    let refusal = Refusal {
-        found: format!("`{}` is not {kind}", target.display()),
-        rule: format!("only {kind} is replaced"),
-        remedy: "choose another name".into(),
-    };
-    io::Error::new(io::ErrorKind::AlreadyExists, refusal)
+    let (found, rule) = (format!("`{}` is not {kind}", target.display()), format!("only {kind} is replaced"));
+    refuse(found, rule, "choose another name")
 }

@@ -22,6 +22,9 @@ use dvim::error::Problem;
 use dvim::martingale::Residual;
 use dvim::metric::Metric;
 use dvim::outcome::Further;
+use dvim::phrase;
+use dvim::phrase::{Action, Face, Phrase};
+use dvim::setting::Setting;
 use dvim::table::Ids;
 use dvim_report::cross_fit::{CrossFitRecord, KeptDeal, PredictorRecord};
 use dvim_report::record::{
@@ -29,6 +32,7 @@ use dvim_report::record::{
     Summary,
 };
 use dvim_report::several::SEVERAL_SCHEMA;
+use dvim_report::spell::CommandLine;
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -47,12 +51,19 @@ pub struct OpenError {
     /// The directory asked for.
     pub path: PathBuf,
     /// What is wrong with it, and what to do.
-    pub reason: String,
+    pub reason: Phrase,
+}
+
+impl OpenError {
+    /// The whole of it in the words of a face.
+    pub fn spelled(&self, face: &dyn Face) -> String {
+        format!("error: `{}` cannot be opened as a run: {}", self.path.display(), self.reason.spelled(face))
+    }
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: `{}` cannot be opened as a run: {}", self.path.display(), self.reason)
+        f.write_str(&self.spelled(&CommandLine))
     }
 }
 
@@ -233,9 +244,11 @@ pub fn write_effect_table<'a>(
         #[cfg(feature = "parquet")]
         EffectsFormat::Parquet => crate::parquet::write_effects(out, effects),
         #[cfg(not(feature = "parquet"))]
-        EffectsFormat::Parquet => Err(io::Error::new(
+        EffectsFormat::Parquet => Err(crate::atomic::refuse_as(
             io::ErrorKind::Unsupported,
-            "this dvim was built without Parquet; build it with --features parquet, or use --format csv",
+            "this dvim was built without Parquet",
+            "effects are written in the formats that dvim was built with",
+            phrase!["build it with the feature `parquet`, or use ", Setting::Format.to("csv")],
         )),
     }
 }
@@ -389,29 +402,24 @@ pub fn open_run(path: &Path) -> Result<Run, OpenError> {
     open(path).map_err(|reason| OpenError { path: path.to_path_buf(), reason })
 }
 
-fn open(path: &Path) -> Result<Run, String> {
+fn open(path: &Path) -> Result<Run, Phrase> {
     if !path.exists() {
-        return Err("it does not exist; a run is a directory that `dvim fit` wrote".into());
+        return Err(phrase!["it does not exist; a run is a directory that ", Action::Fit, " wrote"]);
     }
     if !path.is_dir() || !path.join("summary.json").is_file() {
-        return Err("it has no summary.json; a run is a directory that `dvim fit` wrote".into());
+        return Err(phrase!["it has no summary.json; a run is a directory that ", Action::Fit, " wrote"]);
     }
     let text =
         fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
     let summary = parse_summary(&text)?;
     let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit, corrected) =
-        read_store(&bytes).map_err(|e| format!("run.dvim is damaged: {e}; run `dvim fit` again"))?;
+    let (cohort, fit, corrected) = read_store(&bytes).map_err(|e| fit_again(format!("run.dvim is damaged: {e}")))?;
     let store = Sha256::digest(&bytes);
     if summary.files.get("run.dvim") != Some(&hex(&store)) {
-        return Err(
-            "summary.json and run.dvim are not of one run, or one of them was changed; run `dvim fit` again".into()
-        );
+        return Err(fit_again("summary.json and run.dvim are not of one run, or one of them was changed".into()));
     }
     if summary.horizon != cohort.horizon() || summary.options.options().as_ref() != Ok(&fit.options) {
-        return Err(
-            "summary.json was changed: its horizon or options are not those of the run; run `dvim fit` again".into()
-        );
+        return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
     }
     let mut changed = Vec::new();
     for (name, digest) in summary.files.iter().filter(|(name, _)| *name != "run.dvim") {
@@ -425,24 +433,30 @@ fn open(path: &Path) -> Result<Run, String> {
     Ok(Run { changed, summary, cohort, fit, corrected })
 }
 
-fn parse_summary(text: &str) -> Result<Summary, String> {
+/// What is wrong with a run, and that it has to be made again.
+pub(crate) fn fit_again(found: String) -> Phrase {
+    phrase![found, "; run ", Action::Fit, " again"]
+}
+
+fn parse_summary(text: &str) -> Result<Summary, Phrase> {
     #[derive(Deserialize)]
     struct Schema {
         schema: String,
         version: String,
     }
-    let found: Schema =
-        serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))?;
+    let damaged = |e: serde_json::Error| fit_again(format!("summary.json is damaged ({e})"));
+    let found: Schema = serde_json::from_str(text).map_err(damaged)?;
     if found.schema == SEVERAL_SCHEMA {
         return Err("it holds several runs, each in a directory of its own; name one of those".into());
     }
     if found.schema != SUMMARY_SCHEMA {
-        return Err(format!(
-            "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}; run `dvim fit` again or use that version",
+        let found = format!(
+            "it was written by dvim {} under the schema {}, this version reads {SUMMARY_SCHEMA}",
             found.version, found.schema
-        ));
+        );
+        return Err(fit_again(found).and(" or use that version"));
     }
-    serde_json::from_str(text).map_err(|e| format!("summary.json is damaged ({e}); run `dvim fit` again"))
+    serde_json::from_str(text).map_err(damaged)
 }
 
 /// The paths of the files of a run, as far as they are known: commands that read a run never write to them.
@@ -460,9 +474,9 @@ pub fn hash_file(path: &Path) -> io::Result<String> {
 
 /// Reads `summary.json` alone: of a run, or by its own path.
 pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
-    let fail = |reason: String| OpenError { path: path.to_path_buf(), reason };
+    let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
     let file = if path.is_dir() { path.join("summary.json") } else { path.to_path_buf() };
-    let text = fs::read_to_string(&file).map_err(|e| fail(format!("summary.json cannot be read: {e}")))?;
+    let text = fs::read_to_string(&file).map_err(|e| fail(format!("summary.json cannot be read: {e}").into()))?;
     parse_summary(&text).map_err(fail)
 }
 

@@ -3,11 +3,14 @@
 
 use crate::atomic::{Directory, Listed, hex};
 use crate::manifest::not_ours;
-use crate::run::{EffectsFormat, OpenError, listed, write_files};
+use crate::run::{EffectsFormat, OpenError, fit_again, listed, write_files};
 use crate::tasks::{Analysed, Asked, Input, admit};
 use dvim::analysis::{Options, Watch};
 use dvim::cohort::{Roles, labels, patients};
 use dvim::error::{Error, Problem, ProblemKind};
+use dvim::phrase;
+use dvim::phrase::Phrase;
+use dvim::setting::Setting;
 use dvim::several::{self, PooledRun, compare_arms, pool_imputations, same_ids, same_patients};
 use dvim_report::several::{MemberRecord, SEVERAL_SCHEMA, SeveralRecord, write_pooled_effects};
 use sha2::{Digest, Sha256};
@@ -62,16 +65,16 @@ impl Several {
         let of_arms = roles.treated.as_deref() == Some(ALL);
         if !asked.audit {
             return Err(refuse(
-                "--no-audit with several data sets",
+                phrase![Setting::NoAudit, " with several data sets"],
                 "averages are pooled and compared by their standard errors, which come with the audit",
-                "leave out --no-audit",
+                phrase!["leave out ", Setting::NoAudit],
             ));
         }
         if of_arms && (tables.len() > 1 || imputation.is_some()) {
             return Err(refuse(
-                "--treated all with several imputed data sets",
+                phrase![Setting::Treated.to(ALL), " with several imputed data sets"],
                 "imputed data sets are pooled for one pair of arms",
-                "name the arm with --treated, and repeat for each",
+                phrase!["name the arm with ", Setting::Treated, ", and repeat for each"],
             ));
         }
         let mut notes = Vec::new();
@@ -79,7 +82,7 @@ impl Several {
             _ if of_arms => arm_sets(&tables[0], roles)?,
             Some(_) if tables.len() > 1 => {
                 return Err(refuse(
-                    "--imputation with several tables",
+                    phrase![Setting::Imputation, " with several tables"],
                     "imputed data sets are in several files, or in one file with a column that numbers them",
                     "give one of the two",
                 ));
@@ -191,20 +194,21 @@ pub fn begin_several(target: &Path, force: bool, inputs: &[&Path]) -> io::Result
 /// The record of several runs and their pooled effects, as CSV; `None` where a directory holds no such record. Its runs are opened
 /// one by one.
 pub fn open_several(path: &Path) -> Result<Option<(SeveralRecord, Vec<u8>)>, OpenError> {
-    let fail = |reason: String| OpenError { path: path.to_path_buf(), reason };
+    let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
     let Ok(text) = fs::read_to_string(path.join("summary.json")) else { return Ok(None) };
     let Some(record) = several_record(&text) else { return Ok(None) };
     // A folder is a plain name: a record cannot point outside of its directory.
     let plain = |name: &str| Path::new(name).components().count() == 1 && !name.starts_with('.');
     if let Some(m) = record.runs.iter().find(|m| !plain(&m.folder)) {
-        return Err(fail(format!("summary.json names the folder `{}`, which is no folder of it", m.folder)));
+        return Err(fail(format!("summary.json names the folder `{}`, which is no folder of it", m.folder).into()));
     }
     if record.is_of_arms() {
         return Ok(Some((record, Vec::new())));
     }
-    let effects = fs::read(path.join("effects.csv")).map_err(|e| fail(format!("effects.csv cannot be read: {e}")))?;
+    let effects =
+        fs::read(path.join("effects.csv")).map_err(|e| fail(format!("effects.csv cannot be read: {e}").into()))?;
     if record.files.get("effects.csv") != Some(&hex(&Sha256::digest(&effects))) {
-        return Err(fail("effects.csv was changed after it was written; run `dvim fit` again".into()));
+        return Err(fail(fit_again("effects.csv was changed after it was written".into())));
     }
     Ok(Some((record, effects)))
 }
@@ -236,23 +240,23 @@ fn numbered_sets(input: &Input, column: &str, roles: &Roles, notes: &mut Vec<Str
     let Some(mut values) = labels(table, column, MOST + 1) else {
         let names: Vec<&str> = table.columns().iter().map(|c| c.name.as_str()).collect();
         return Err(refuse(
-            &format!("column `{column}`: there is no such column (asked for as imputation)"),
-            "--imputation names the column that numbers the imputed data sets",
-            &format!("the table has: {}", names.join(", ")),
+            format!("column `{column}`: there is no such column (asked for as imputation)"),
+            phrase![Setting::Imputation, " names the column that numbers the imputed data sets"],
+            format!("the table has: {}", names.join(", ")),
         ));
     };
     if values.len() > MOST {
         return Err(refuse(
-            &format!("column `{column}`: it has more than {MOST} different values"),
-            "--imputation names the column that numbers the imputed data sets",
+            format!("column `{column}`: it has more than {MOST} different values"),
+            phrase![Setting::Imputation, " names the column that numbers the imputed data sets"],
             "name another column",
         ));
     }
     if roles.id_column(table.columns().iter().map(|c| c.name.as_str())).is_none() {
         return Err(refuse(
-            "--imputation without an id column",
+            phrase![Setting::Imputation, " without an id column"],
             "a patient is found in every imputed data set by id",
-            "name the id column with --id",
+            phrase!["name the id column with ", Setting::Id],
         ));
     }
     // In the long format of R's mice the data set 0 is the table as it was, with its gaps.
@@ -273,16 +277,16 @@ fn numbered_sets(input: &Input, column: &str, roles: &Roles, notes: &mut Vec<Str
 fn arm_sets(read: &Input, roles: &Roles) -> Result<Vec<Set>, Error> {
     let Some(control) = &roles.control else {
         return Err(refuse(
-            "--treated all without --control",
+            phrase![Setting::Treated.to(ALL), " without ", Setting::Control],
             "every other arm is compared with one control",
-            "name it with --control",
+            phrase!["name it with ", Setting::Control],
         ));
     };
     let arms = labels(&read.table, &roles.treatment, MOST + 1).unwrap_or_default();
     if arms.iter().any(|a| a == ALL) {
         return Err(refuse(
-            &format!("column `{}`: an arm is called `all`", roles.treatment),
-            "--treated all means every arm but the control",
+            format!("column `{}`: an arm is called `all`", roles.treatment),
+            phrase![Setting::Treated.to(ALL), " means every arm but the control"],
             "give that arm another name",
         ));
     }
@@ -297,9 +301,9 @@ fn arm_sets(read: &Input, roles: &Roles) -> Result<Vec<Set>, Error> {
     };
     if let Some(found) = found {
         return Err(refuse(
-            &format!("column `{}`: {found}", roles.treatment),
+            format!("column `{}`: {found}", roles.treatment),
             "every other arm is compared with one control",
-            &format!("name the column of arms, and its control as in the table; it holds {}{more}", shown.join(", ")),
+            format!("name the column of arms, and its control as in the table; it holds {}{more}", shown.join(", ")),
         ));
     }
     let mut sets: Vec<Set> = Vec::new();
@@ -315,6 +319,6 @@ fn arm_sets(read: &Input, roles: &Roles) -> Result<Vec<Set>, Error> {
     Ok(sets)
 }
 
-fn refuse(found: &str, rule: &str, remedy: &str) -> Error {
+fn refuse(found: impl Into<Phrase>, rule: impl Into<Phrase>, remedy: impl Into<Phrase>) -> Error {
     Error::Refused(vec![Problem::error(ProblemKind::BadImputation, found, rule, remedy)])
 }

@@ -14,7 +14,10 @@ use dvim::compare::method::{Field, Learned, Method, MethodEffects};
 use dvim::constraint::Unserved;
 use dvim::effect::Effect;
 use dvim::error::{Error, Problem, ProblemKind};
+use dvim::phrase;
+use dvim::phrase::Phrase;
 use dvim::schema::encode_new;
+use dvim::setting::Setting;
 use dvim::table::{Ids, Table, Values};
 use dvim_report::comparison::Comparison;
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
@@ -112,23 +115,25 @@ pub fn read_options_new(cohort: &Cohort, asked: &RolesRecord, id: Option<&str>) 
     }
 }
 
-/// Arguments that only the adjusted estimator uses.
-const OF_ADJUSTED: [&str; 5] = ["group-size auto", "splits", "folds", "latency", "penalty"];
-/// Arguments that only the paper's estimator uses.
-const OF_PAPER: [&str; 3] = ["train-fraction", "metric", "scale"];
+/// Settings that only the adjusted estimator uses; of the group size, only `auto`.
+const OF_ADJUSTED: [Setting; 5] =
+    [Setting::GroupSize, Setting::Splits, Setting::Folds, Setting::Latency, Setting::Penalty];
+/// Settings that only the paper's estimator uses.
+const OF_PAPER: [Setting; 3] = [Setting::TrainFraction, Setting::Metric, Setting::Scale];
 
-/// Refuses arguments that were given, by the names of their flags, and that the estimator would not look at.
-pub fn refuse_idle<'a>(estimator: &Estimator, given: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
-    let (chosen, other, rule, of_other): (_, _, _, &[&str]) = match estimator {
+/// Refuses settings that were given and that the estimator would not look at. A group size is among them only where it is `auto`.
+pub fn refuse_idle(estimator: &Estimator, given: impl IntoIterator<Item = Setting>) -> Result<(), Error> {
+    let (chosen, other, rule, of_other): (_, _, _, &[Setting]) = match estimator {
         Estimator::Paper => ("paper", "adjusted", "only the adjusted estimator uses it", &OF_ADJUSTED),
         Estimator::Adjusted(_) => ("adjusted", "paper", "only the paper's estimator uses it", &OF_PAPER),
     };
-    let idle = given.into_iter().filter(|name| of_other.contains(name)).map(|name| {
+    let idle = given.into_iter().filter(|s| of_other.contains(s)).map(|setting| {
+        let named = if setting == Setting::GroupSize { setting.to("auto") } else { setting.into() };
         Problem::error(
             ProblemKind::BadOption,
-            format!("--{name} with --estimator {chosen}"),
+            phrase![named, " with ", Setting::Estimator.to(chosen)],
             rule,
-            format!("leave it out, or use --estimator {other}"),
+            phrase!["leave it out, or use ", Setting::Estimator.to(other)],
         )
     });
     match idle.collect::<Vec<_>>() {
@@ -239,7 +244,7 @@ pub fn groups_of(cohort: &Cohort, fit: &Fit, id: &str) -> Result<(usize, UnitGro
                 arm.name()
             ),
             "a constraint is never relaxed",
-            "fit again with a smaller --group-size, wider calipers, or fewer exact covariates",
+            phrase!["fit again with a smaller ", Setting::GroupSize, ", wider calipers, or fewer exact covariates"],
         )])),
         None => Ok((unit, groups)),
     }
@@ -268,13 +273,13 @@ impl Predicted {
         max_distance: Option<f64>,
         watch: &dyn Watch,
     ) -> Result<Predicted, Error> {
-        let refuse = |kind, found: String, rule: &str, remedy: &str| {
+        let refuse = |kind, found: Phrase, rule: &'static str, remedy: &'static str| {
             Err(Error::Refused(vec![Problem::error(kind, found, rule, remedy)]))
         };
         if let Some(d) = max_distance.filter(|d| d.is_nan() || *d < 0.0) {
             return refuse(
                 ProblemKind::BadOption,
-                format!("--max-distance is {d}"),
+                phrase![Setting::MaxDistance, format!(" is {d}")],
                 "a distance is zero or more",
                 "see the diameters in effects.csv for distances that are usual here",
             );

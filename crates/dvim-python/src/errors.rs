@@ -1,7 +1,11 @@
-//! Failures as exceptions of `dvim._errors`, with the message as it is.
+//! Failures as exceptions of `dvim._errors`, in the words of Python.
 
 use dvim::error::{Error, Problem};
+use dvim_io::atomic::spelled;
+use dvim_io::read::ReadError;
+use dvim_io::run::OpenError;
 use dvim_report::record::ProblemRecord;
+use dvim_report::spell::Python as Face;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -16,7 +20,7 @@ fn make<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<'py>) -> P
 
 /// The exception of an engine error.
 pub fn engine(py: Python<'_>, error: Error) -> PyErr {
-    let words = error.to_string();
+    let words = error.spelled(&Face);
     match error.cause() {
         Error::Refused(problems) => make(py, "Refused", (words, problems_json(problems))),
         Error::Model { arm, .. } => make(py, "ModelError", (words, *arm)),
@@ -31,16 +35,21 @@ pub fn input(py: Python<'_>, words: String) -> PyErr {
     make(py, "Refused", (words, "[]"))
 }
 
+/// The exception of a file that is no table.
+pub fn read(py: Python<'_>, error: ReadError) -> PyErr {
+    input(py, error.spelled(&Face))
+}
+
 /// The exception of a run that cannot be opened.
-pub fn open(py: Python<'_>, words: String) -> PyErr {
-    make(py, "OpenError", (words,))
+pub fn open(py: Python<'_>, error: OpenError) -> PyErr {
+    make(py, "OpenError", (error.spelled(&Face),))
 }
 
 /// The exception of a file.
 pub fn io(py: Python<'_>, error: std::io::Error) -> PyErr {
     match error.kind() {
-        std::io::ErrorKind::AlreadyExists => make(py, "Exists", (format!("error: {error}"),)),
-        std::io::ErrorKind::Unsupported => input(py, format!("error: {error}")),
+        std::io::ErrorKind::AlreadyExists => make(py, "Exists", (format!("error: {}", spelled(&error, &Face)),)),
+        std::io::ErrorKind::Unsupported => input(py, format!("error: {}", spelled(&error, &Face))),
         _ => error.into(),
     }
 }
@@ -52,10 +61,14 @@ pub fn bug(words: &str) -> PyErr {
     ))
 }
 
+/// A problem in the words of Python.
+pub fn problem_record(problem: &Problem) -> ProblemRecord {
+    ProblemRecord::of(problem, &Face)
+}
+
 /// Problems as JSON.
 pub fn problems_json(problems: &[Problem]) -> String {
-    let records: Vec<ProblemRecord> = problems.iter().map(ProblemRecord::from).collect();
-    json(&records)
+    json(&problems.iter().map(problem_record).collect::<Vec<_>>())
 }
 
 /// A record as JSON.

@@ -13,10 +13,11 @@ use dvim::cure::{self, ArmData, FitOptions};
 use dvim::effect::Corrected;
 use dvim::error::Error;
 use dvim::overview::Overview;
+use dvim::setting::Setting;
 use dvim::simulate::Scenario;
 use dvim::survival::SurvivalCurve;
 use dvim_io::atomic::Folder;
-use dvim_io::run::{EffectsFormat, OpenError};
+use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
@@ -85,11 +86,12 @@ pub fn default_options(adjusted: bool) -> String {
     json(&OptionsRecord::from(&Options { estimator, ..Options::default() }))
 }
 
-/// Refuses what was given, by the names of its flags, and the estimator would not look at.
+/// Refuses settings that were given, by their names, and that the estimator would not look at.
 #[pyfunction]
 pub fn refuse_idle(py: Python<'_>, options: &str, given: Vec<String>) -> PyResult<()> {
     let estimator = options_of(py, options)?.estimator;
-    tasks::refuse_idle(&estimator, given.iter().map(String::as_str)).map_err(|e| errors::engine(py, e))
+    tasks::refuse_idle(&estimator, given.iter().filter_map(|name| Setting::named(name)))
+        .map_err(|e| errors::engine(py, e))
 }
 
 /// The column of ids of a table with these names.
@@ -188,8 +190,7 @@ pub fn open_content(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Arc<Content>> {
-    let run = watch::detached(py, || dvim_io::run::open_run(&path))?
-        .map_err(|e: OpenError| errors::open(py, e.to_string()))?;
+    let run = watch::detached(py, || dvim_io::run::open_run(&path))?.map_err(|e| errors::open(py, e))?;
     let run = Box::new(run);
     let work = move |watch: &dyn Watch| {
         let found = Analysis::from_fit(run.fit.clone(), &run.corrected, &run.cohort, watch)?;
@@ -213,6 +214,14 @@ impl Run {
         let (cohort, found) = (self.0.cohort(), self.0.found());
         let columns = columns::of_csv(&["covariate", "level", "fill"], |out| tables::write_weights(out, cohort, found));
         columns::to_python(py, columns)
+    }
+
+    /// What is worth knowing of the input, as JSON. A run that was opened says it in the words of its file.
+    fn warnings(&self) -> String {
+        match self.0.as_ref() {
+            Content::Fitted { done, .. } => errors::problems_json(&done.warnings),
+            Content::Opened { run, .. } => json(&run.summary.warnings),
+        }
     }
 
     /// `summary.json`.
@@ -410,14 +419,21 @@ fn step_columns(curves: &[SurvivalCurve], confidence: f64) -> columns::Columns {
     ]
 }
 
-/// What `dvim check` says: as JSON and in words.
+/// What `dvim check` says: as JSON, the problems in the words of Python, and all of it as a text.
 #[pyfunction]
-pub fn check(py: Python<'_>, table: &PyTable, kind: &str, roles: &str, options: &str) -> PyResult<(String, String)> {
+pub fn check(
+    py: Python<'_>,
+    table: &PyTable,
+    kind: &str,
+    roles: &str,
+    options: &str,
+) -> PyResult<(String, String, String)> {
     let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let input = table.take(py, kind)?;
     let overview = watch::detached(py, || Overview::of(&input.table, &roles, &options))?;
     let words = text::overview(&overview);
-    Ok((json(&OverviewRecord::of(&overview, input.record.file, input.record.sha256)), words))
+    let problems = errors::problems_json(&overview.problems);
+    Ok((json(&OverviewRecord::of(&overview, input.record.file, input.record.sha256)), problems, words))
 }
 
 /// The scenarios: name, label, horizon, usual size, whether it can be confounded.

@@ -1,7 +1,7 @@
 //! Several runs at once: imputed data sets that are pooled, or every arm against one control.
 
 use crate::columns;
-use crate::errors::{self, json};
+use crate::errors::{self, json, problem_record};
 use crate::run::{Run, by_of, copy_files, format_of, options_of, roles_of};
 use crate::table::PyTable;
 use crate::watch;
@@ -9,7 +9,6 @@ use dvim::analysis::Watch;
 use dvim_io::several::{self, begin_several, is_several, open_several};
 use dvim_io::tasks;
 use dvim_report::card::several_card;
-use dvim_report::record::ProblemRecord;
 use dvim_report::several::SeveralRecord;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -76,7 +75,7 @@ pub fn open_all(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Several>> {
-    let opened = watch::detached(py, || open_several(&path))?.map_err(|e| errors::open(py, e.to_string()))?;
+    let opened = watch::detached(py, || open_several(&path))?.map_err(|e| errors::open(py, e))?;
     let Some((record, effects)) = opened else { return Ok(None) };
     let mut runs = Vec::new();
     for member in &record.runs {
@@ -134,7 +133,7 @@ impl Several {
     fn warnings(&self) -> (Vec<(String, String)>, Vec<String>) {
         match &self.content {
             Content::Fitted(found) => {
-                let one = |(set, w): (&str, _)| (set.to_string(), json(&ProblemRecord::from(w)));
+                let one = |(set, w): (&str, _)| (set.to_string(), json(&problem_record(w)));
                 (found.warnings().into_iter().map(one).collect(), found.notes.clone())
             }
             Content::Opened { .. } => Default::default(),

@@ -174,7 +174,7 @@ impl PyTable {
         threads: Option<usize>,
     ) -> PyResult<PyTable> {
         let options = ReadOptions { id, default_id, text, threads: threads.unwrap_or(0), ..ReadOptions::default() };
-        let read = py.detach(|| read_table(&path, &options)).map_err(|e| errors::input(py, e.to_string()))?;
+        let read = py.detach(|| read_table(&path, &options)).map_err(|e| errors::read(py, e))?;
         Ok(PyTable(Mutex::new(Content::File(Input::of_file(&path, read)))))
     }
 

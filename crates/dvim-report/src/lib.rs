@@ -10,6 +10,7 @@ pub mod findings;
 pub mod record;
 pub mod report;
 pub mod several;
+pub mod spell;
 pub mod tables;
 pub mod terminal;
 pub mod text;

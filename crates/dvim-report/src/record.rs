@@ -4,6 +4,7 @@
 use crate::audit::AuditRecord;
 use crate::cross_fit::CrossFitRecord;
 use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
+use crate::spell::CommandLine;
 use dvim::adjusted::AdjustedOptions;
 use dvim::analysis::{Analysis, Estimator, Fit, Options};
 use dvim::audit::Audit;
@@ -17,6 +18,7 @@ use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::error::{Problem, Severity};
 use dvim::joint::Family;
 use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
+use dvim::phrase::Face;
 use dvim::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -570,8 +572,9 @@ pub struct ProblemRecord {
     pub remedy: String,
 }
 
-impl From<&Problem> for ProblemRecord {
-    fn from(p: &Problem) -> ProblemRecord {
+impl ProblemRecord {
+    /// The record of a problem in the words of a face.
+    pub fn of(p: &Problem, face: &dyn Face) -> ProblemRecord {
         ProblemRecord {
             code: p.kind.code().into(),
             severity: match p.severity {
@@ -582,9 +585,9 @@ impl From<&Problem> for ProblemRecord {
             column: p.column.clone(),
             count: p.count,
             rows: p.rows.clone(),
-            found: p.found.clone(),
-            rule: p.rule.clone(),
-            remedy: p.remedy.clone(),
+            found: p.found.spelled(face),
+            rule: p.rule.spelled(face),
+            remedy: p.remedy.spelled(face),
         }
     }
 }
@@ -703,7 +706,7 @@ impl Summary {
             individual: Some((&individual).into()),
             flags: flags.collect(),
             audit: Some(AuditRecord::of(cohort, audit)),
-            warnings: warnings.iter().map(ProblemRecord::from).collect(),
+            warnings: warnings.iter().map(|w| ProblemRecord::of(w, &CommandLine)).collect(),
             files,
         }
     }
@@ -1107,7 +1110,7 @@ impl OverviewRecord {
             horizon: Some(o.horizon).filter(|h| h.is_finite()),
             columns: columns.collect(),
             arms: o.arms.as_ref().map(|arms| ByArm::map(|z| arm(&arms[z.index()]))),
-            problems: o.problems.iter().map(ProblemRecord::from).collect(),
+            problems: o.problems.iter().map(|p| ProblemRecord::of(p, &CommandLine)).collect(),
             refused: o.problems.iter().any(|p| p.severity == Severity::Error),
         }
     }

@@ -36,6 +36,9 @@ use crate::joint::{
 use crate::martingale::{Censoring, Residual};
 use crate::metric::{Metric, Scaling};
 use crate::numeric::{expit, log1pexp};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::setting;
 use crate::split::hash_id;
 use groups::{
     Expected, Four, GroupSearch, Offset, Place, add_leftover, all_four, arms, correct, corrected_cure, corrected_time,
@@ -159,28 +162,31 @@ impl AdjustedOptions {
                 ProblemKind::BadOption,
                 format!("the number of folds is {}", self.folds),
                 "a deal has 2 to 50 folds, each left out by one split",
-                "use --folds 10",
+                phrase!["use ", setting::Setting::Folds.to(10)],
             ));
         }
-        let split_problem = |rule: &str, remedy: String| {
+        let split_problem = |rule: &'static str, remedy: Phrase| {
             Problem::error(ProblemKind::BadOption, format!("the number of splits is {}", self.splits), rule, remedy)
         };
         if self.splits == 1 {
             let rule = "with one split the patients who train have no estimate, so there are 2 to 500";
-            out.push(split_problem(rule, "use --splits 10".into()));
+            out.push(split_problem(rule, phrase!["use ", setting::Setting::Splits.to(10)]));
         } else if !(2..=500).contains(&self.splits) {
             let rule = "every patient is left out by some split, so there are 2 to 500";
-            out.push(split_problem(rule, "use --splits 10".into()));
+            out.push(split_problem(rule, phrase!["use ", setting::Setting::Splits.to(10)]));
         } else if self.folds == 2 && self.splits % 2 == 1 {
             let rule = "of two folds a deal holds two splits, so that their number is even";
-            out.push(split_problem(rule, format!("use --splits {}, or more --folds", self.splits + 1)));
+            out.push(split_problem(
+                rule,
+                phrase!["use ", setting::Setting::Splits.to(self.splits + 1), ", or more ", setting::Setting::Folds],
+            ));
         }
         if let Some(mixing) = self.elastic_net.filter(|m| !(0.0..=1.0).contains(m)) {
             out.push(Problem::error(
                 ProblemKind::BadOption,
                 format!("the share of the norm in the elastic net is {mixing}"),
                 "it lies between 0 (ridge) and 1 (lasso)",
-                "use --penalty elastic-net:0.5",
+                phrase!["use ", setting::Setting::Penalty.to("elastic-net:0.5")],
             ));
         }
         for arm in Arm::BOTH {
@@ -194,7 +200,12 @@ impl AdjustedOptions {
                     ProblemKind::ArmTooSmall,
                     format!("the {} arm has {n} units", arm.name()),
                     "each arm needs at least two units for each fold, and more than a group",
-                    format!("the adjusted estimator needs {needed} units in each arm here; use fewer --splits or a smaller --group-size"),
+                    phrase![
+                        format!("the adjusted estimator needs {needed} units in each arm here; use fewer "),
+                        setting::Setting::Splits,
+                        " or a smaller ",
+                        setting::Setting::GroupSize
+                    ],
                 ));
             }
         }

@@ -10,6 +10,9 @@ use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::matching::{Hints, Points};
 use crate::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use crate::outcome::Further;
+use crate::phrase;
+use crate::phrase::{Action, Phrase};
+use crate::setting::Setting;
 use crate::split::{Split, training_size};
 use crate::survival::SurvivalCurve;
 use rayon::prelude::*;
@@ -99,7 +102,7 @@ impl Options {
                 ProblemKind::BadOption,
                 format!("the confidence level is {}", self.confidence),
                 "the confidence level lies strictly between 0 and 1",
-                "use --confidence 0.95",
+                phrase!["use ", Setting::Confidence.to(0.95)],
             ));
         }
         if let Estimator::Adjusted(adjusted) = &self.estimator {
@@ -111,7 +114,7 @@ impl Options {
                 ProblemKind::BadOption,
                 format!("the train fraction is {}", self.train_fraction),
                 "the train fraction lies strictly between 0 and 1",
-                "use --train-fraction 0.35, the paper's choice",
+                phrase!["use ", Setting::TrainFraction.to(0.35), ", the paper's choice"],
             ));
             return out;
         }
@@ -120,7 +123,7 @@ impl Options {
                 ProblemKind::BadOption,
                 "the group size is 0",
                 "a match group has at least one unit",
-                "use --group-size 50, or 35 for a cohort of a thousand",
+                phrase!["use ", Setting::GroupSize.to(50), ", or 35 for a cohort of a thousand"],
             ));
         }
         for arm in Arm::BOTH {
@@ -245,7 +248,7 @@ impl Fit {
                                 training.join(", ")
                             ),
                             "a level that a model has not seen is given the mean of the levels that it has seen",
-                            "merge rare levels, or train on a larger share with --train-fraction",
+                            phrase!["merge rare levels, or train on a larger share with ", Setting::TrainFraction],
                         )
                         .column(&c.name),
                     );
@@ -520,7 +523,7 @@ fn no_models() -> Problem {
         ProblemKind::BadOption,
         "the run of the adjusted estimator was saved by an earlier dvim, without its models",
         "new patients are estimated by the models of the run",
-        "repeat the run with `dvim rerun`, or fit the cohort again",
+        phrase!["repeat the run with ", Action::Rerun, ", or fit the cohort again"],
     )
 }
 
@@ -830,7 +833,7 @@ fn nobody_served(fewest: usize) -> Problem {
         ProblemKind::BadConstraint,
         format!("no patient has {fewest} candidates in both arms under the constraints"),
         "a constraint is never relaxed",
-        "use a smaller --group-size, wider calipers, or fewer exact covariates",
+        phrase!["use a smaller ", Setting::GroupSize, ", wider calipers, or fewer exact covariates"],
     )
 }
 
@@ -969,15 +972,12 @@ fn run_with(cohort: &Cohort, options: &Options, watch: &dyn Watch, audited: bool
 }
 
 /// The problem that a part of dvim cannot take weights, clusters, delayed entry or other causes, where there are any.
-pub fn not_supported(further: &Further, who: &str, remedy: &str) -> Option<Problem> {
+pub fn not_supported(further: &Further, who: &str, remedy: impl Into<Phrase>) -> Option<Problem> {
     let names = further.names();
     (!names.is_empty()).then(|| {
         Problem::error(
             ProblemKind::NotSupported,
-            format!(
-                "{} given with {who}",
-                if names.len() == 1 { format!("{} is", names[0]) } else { format!("{} are", names.join(", ")) }
-            ),
+            Phrase::listed(&names).and(if names.len() == 1 { " is" } else { " are" }).and(format!(" given with {who}")),
             "case weights, clusters, delayed entry and other causes are taken by the paper's estimator only, so far",
             remedy,
         )
@@ -986,7 +986,7 @@ pub fn not_supported(further: &Further, who: &str, remedy: &str) -> Option<Probl
 
 /// The problem that the adjusted estimator cannot take them.
 pub fn refuse_adjusted(further: &Further) -> Option<Problem> {
-    not_supported(further, "the adjusted estimator", "use --estimator paper")
+    not_supported(further, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")])
 }
 
 /// The adjusted estimator. The two cure models that are reported with it are fitted on all units for

@@ -7,7 +7,9 @@ use crate::effect::{GroupEstimate, Groups, Matcher, Pool, Scratch};
 use crate::error::{Problem, ProblemKind};
 use crate::matching::{Index, Points, scan};
 use crate::metric::Metric;
+use crate::phrase;
 use crate::schema::{Covariate, Kind};
+use crate::setting::Setting;
 use rayon::prelude::*;
 use std::collections::HashMap;
 
@@ -85,7 +87,7 @@ impl Rules {
     pub fn new(constraints: &Constraints, cohort: &Cohort) -> Result<Rules, Vec<Problem>> {
         let mut problems = Vec::new();
         let mut rules = Rules { exclude_self: constraints.exclude_self, ..Rules::default() };
-        let mut find = |name: &str, flag: &str| -> Option<&Covariate> {
+        let mut find = |name: &str, setting: Setting| -> Option<&Covariate> {
             let found = cohort.schema().iter().find(|c| c.name == name && c.kind != Kind::Missing);
             if found.is_none() {
                 let near = crate::error::nearest_names(name, cohort.schema().iter().map(|c| c.name.as_str()));
@@ -97,7 +99,7 @@ impl Rules {
                 problems.push(
                     Problem::error(
                         ProblemKind::BadConstraint,
-                        format!("{flag} names it, and it is no covariate"),
+                        phrase![setting, " names it, and it is no covariate"],
                         "constraints are on covariates",
                         remedy,
                     )
@@ -107,20 +109,20 @@ impl Rules {
             found
         };
         for name in &constraints.exact {
-            if let Some(c) = find(name, "--exact") {
+            if let Some(c) = find(name, Setting::Exact) {
                 rules.exact.extend(c.columns());
             }
         }
         let mut bad = Vec::new();
         for caliper in &constraints.calipers {
-            let Some(c) = find(&caliper.covariate, "--caliper") else { continue };
+            let Some(c) = find(&caliper.covariate, Setting::Caliper) else { continue };
             if c.kind != Kind::Number {
                 bad.push(
                     Problem::error(
                         ProblemKind::BadConstraint,
                         "a caliper is asked for, and it is a category",
                         "a caliper is the largest difference of a number",
-                        format!("use --exact {}", c.name),
+                        phrase!["use ", Setting::Exact.to(c.name.as_str())],
                     )
                     .column(&c.name),
                 );
@@ -132,7 +134,12 @@ impl Rules {
                         ProblemKind::BadConstraint,
                         format!("its caliper is {}", caliper.width),
                         "a caliper is a finite difference, zero or more",
-                        format!("write --caliper {}=5 or --caliper {}=0.2sd", c.name, c.name),
+                        phrase![
+                            "write ",
+                            Setting::Caliper.to((c.name.as_str(), 5)),
+                            " or ",
+                            Setting::Caliper.to((c.name.as_str(), "0.2sd"))
+                        ],
                     )
                     .column(&c.name),
                 );

@@ -1,5 +1,6 @@
 //! Every way to fail, as data: which column, how many units, which rows, the rule, the remedy.
 
+use crate::phrase::{Face, Fields, Phrase};
 use std::fmt;
 
 /// How much a problem matters.
@@ -166,16 +167,21 @@ pub struct Problem {
     /// The first rows concerned, counted from 1 below the header.
     pub rows: Vec<usize>,
     /// What was found.
-    pub found: String,
+    pub found: Phrase,
     /// The rule that it breaks.
-    pub rule: String,
+    pub rule: Phrase,
     /// What the user can do.
-    pub remedy: String,
+    pub remedy: Phrase,
 }
 
 impl Problem {
     /// A refusal.
-    pub fn error(kind: ProblemKind, found: impl Into<String>, rule: &str, remedy: impl Into<String>) -> Problem {
+    pub fn error(
+        kind: ProblemKind,
+        found: impl Into<Phrase>,
+        rule: impl Into<Phrase>,
+        remedy: impl Into<Phrase>,
+    ) -> Problem {
         Problem {
             kind,
             severity: Severity::Error,
@@ -183,16 +189,16 @@ impl Problem {
             count: 0,
             rows: Vec::new(),
             found: found.into(),
-            rule: rule.to_string(),
+            rule: rule.into(),
             remedy: remedy.into(),
         }
     }
 
     pub(crate) fn warning(
         kind: ProblemKind,
-        found: impl Into<String>,
-        rule: &str,
-        remedy: impl Into<String>,
+        found: impl Into<Phrase>,
+        rule: impl Into<Phrase>,
+        remedy: impl Into<Phrase>,
     ) -> Problem {
         Problem { severity: Severity::Warning, ..Problem::error(kind, found, rule, remedy) }
     }
@@ -234,23 +240,28 @@ impl RowList {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Problem {
+    /// The whole of it in the words of a face: what was found and where, the rule, the remedy.
+    pub fn spelled(&self, face: &dyn Face) -> String {
         let label = match self.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        write!(f, "{label}: ")?;
-        if let Some(c) = &self.column {
-            write!(f, "column `{c}`: ")?;
-        }
-        write!(f, "{}", self.found)?;
+        let column = self.column.as_ref().map_or(String::new(), |c| format!("column `{c}`: "));
+        let mut rows = String::new();
         if !self.rows.is_empty() {
             let shown: Vec<String> = self.rows.iter().map(usize::to_string).collect();
             let more = if self.count > self.rows.len() { ", …" } else { "" };
-            write!(f, " (row{} {}{more})", if self.count == 1 { "" } else { "s" }, shown.join(", "))?;
+            rows = format!(" (row{} {}{more})", if self.count == 1 { "" } else { "s" }, shown.join(", "));
         }
-        write!(f, "\n  rule:   {}\n  remedy: {}", self.rule, self.remedy)
+        let [found, rule, remedy] = [&self.found, &self.rule, &self.remedy].map(|p| p.spelled(face));
+        format!("{label}: {column}{found}{rows}\n  rule:   {rule}\n  remedy: {remedy}")
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.spelled(&Fields))
     }
 }
 
@@ -303,22 +314,24 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The whole of it in the words of a face.
+    pub fn spelled(&self, face: &dyn Face) -> String {
+        match self {
+            Error::Refused(problems) => problems.iter().map(|p| p.spelled(face)).collect::<Vec<_>>().join("\n"),
+            Error::Model { arm, reason } => {
+                format!("error: the cure model of the {arm} arm cannot be fitted: {reason}")
+            }
+            Error::NoSuchUnit { id, reason } => format!("error: no unit `{id}`: {reason}"),
+            Error::InSet { set, error } => format!("in `{set}`:\n{}", error.spelled(face)),
+            Error::Cancelled => "stopped on request; nothing was written".into(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Refused(problems) => {
-                for (i, p) in problems.iter().enumerate() {
-                    write!(f, "{}{p}", if i == 0 { "" } else { "\n" })?;
-                }
-                Ok(())
-            }
-            Error::Model { arm, reason } => {
-                write!(f, "error: the cure model of the {arm} arm cannot be fitted: {reason}")
-            }
-            Error::NoSuchUnit { id, reason } => write!(f, "error: no unit `{id}`: {reason}"),
-            Error::InSet { set, error } => write!(f, "in `{set}`:\n{error}"),
-            Error::Cancelled => write!(f, "stopped on request; nothing was written"),
-        }
+        f.write_str(&self.spelled(&Fields))
     }
 }
 

@@ -34,6 +34,8 @@
 //! The engine does no input or output and keeps no state. Modules stand in flow order: each may
 //! use those above it, and none below.
 
+pub mod setting;
+pub mod phrase;
 pub mod error;
 pub mod estimand;
 pub mod arm;

@@ -1,5 +1,7 @@
 //! What is known of the outcome of a unit: a time and an event, and what a unit may have beyond them.
 
+use crate::setting::Setting;
+
 /// The cluster of a unit that has none: it stands for itself.
 pub const ALONE: u32 = u32::MAX;
 
@@ -76,13 +78,13 @@ impl Further {
         }
     }
 
-    /// What it holds, as options are called: for messages.
-    pub fn names(&self) -> Vec<&'static str> {
+    /// The settings that name what it holds.
+    pub fn names(&self) -> Vec<Setting> {
         let all = [
-            ("--weights", self.weight.is_some()),
-            ("--entry", self.entry.is_some()),
-            ("--cluster", self.cluster.is_some()),
-            ("--cause", self.competing.is_some()),
+            (Setting::Weights, self.weight.is_some()),
+            (Setting::Entry, self.entry.is_some()),
+            (Setting::Cluster, self.cluster.is_some()),
+            (Setting::Cause, self.competing.is_some()),
         ];
         all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
     }

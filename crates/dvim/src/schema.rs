@@ -6,6 +6,9 @@
 //! (docs/methods.md, "Categories"). A value that was missing and filled in leaves a mark of its own.
 
 use crate::error::{Problem, ProblemKind, RowList};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::setting::Setting;
 use crate::table::{Column, Table, Values, date};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -215,8 +218,8 @@ pub(crate) fn rows_where(n: usize, bad: impl Fn(usize) -> bool) -> RowList {
 /// Numbers, or a refusal that shows the texts that are not.
 pub(crate) fn numbers<'a>(
     column: &'a Column,
-    role: &str,
-    remedy: &str,
+    role: impl Into<Phrase>,
+    remedy: impl Into<Phrase>,
     problems: &mut Vec<Problem>,
 ) -> Option<Cow<'a, [f64]>> {
     match &column.values {
@@ -239,7 +242,7 @@ pub(crate) fn numbers<'a>(
                         plural(rows.count, "value is not a number", "values are not numbers"),
                         quoted(&levels)
                     ),
-                    &format!("{role} must be numeric"),
+                    role.into().and(" must be numeric"),
                     remedy,
                 )
                 .column(&column.name)
@@ -289,8 +292,13 @@ pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Ve
             of_levels(column, declared, texts, values, problems)
         }
         (Values::Text(_), Declared::Numeric) => {
-            let remedy = "correct the values, or declare the column with --categorical, or leave it out with --drop";
-            let values = numbers(column, "a column declared --numeric", remedy, problems)?;
+            let remedy = phrase![
+                "correct the values, or declare the column with ",
+                Setting::Categorical,
+                ", or leave it out with ",
+                Setting::Drop
+            ];
+            let values = numbers(column, phrase!["a column declared ", Setting::Numeric], remedy, problems)?;
             let bad = refuse_not_finite(&column.name, &values, problems);
             (!bad).then_some(Reading { kind: Kind::Number, values })
         }
@@ -300,7 +308,12 @@ pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Ve
             }
             let n_numbers = t.levels.iter().filter(|l| l.parse::<f64>().is_ok()).count();
             if declared == Declared::Nothing && n_numbers > NUMBERS_IN_A_CATEGORY && 2 * n_numbers > t.levels.len() {
-                let remedy = "correct these values (a decimal comma must become a point, an unknown value an empty cell), or declare the column with --categorical, or leave it out with --drop";
+                let remedy = phrase![
+                    "correct these values (a decimal comma must become a point, an unknown value an empty cell), or declare the column with ",
+                    Setting::Categorical,
+                    ", or leave it out with ",
+                    Setting::Drop
+                ];
                 numbers(column, "a covariate most of whose values are numbers", remedy, problems);
                 return None;
             }
@@ -335,11 +348,16 @@ fn of_levels(
         let some: Vec<String> = levels.iter().take(3).cloned().collect();
         let n_rows = column.values.len();
         let remedy = if declared == Declared::Categorical {
-            "merge rare levels, or leave the column out with --drop".to_string()
+            phrase!["merge rare levels, or leave the column out with ", Setting::Drop]
         } else {
-            format!(
-                "if it identifies the units, name it with --id; if it is free text, leave it out with --drop; if it is a category of up to {MOST_DECLARED_LEVELS} levels, declare it with --categorical"
-            )
+            phrase![
+                "if it identifies the units, name it with ",
+                Setting::Id,
+                "; if it is free text, leave it out with ",
+                Setting::Drop,
+                format!("; if it is a category of up to {MOST_DECLARED_LEVELS} levels, declare it with "),
+                Setting::Categorical
+            ]
         };
         problems.push(
             Problem::error(
@@ -350,7 +368,7 @@ fn of_levels(
                     plural(n_rows, "row", "rows"),
                     quoted(&some)
                 ),
-                &format!(
+                format!(
                     "a category has at most {most} levels{}",
                     if declared == Declared::Categorical { "" } else { " unless it is declared" }
                 ),
@@ -407,7 +425,14 @@ fn refuse_dates(column: &Column, problems: &mut Vec<Problem>) -> bool {
                 ProblemKind::DateCovariate,
                 format!("it holds dates, such as `{}`", t.levels[0]),
                 "a date is not a covariate: patients are alike in age or calendar year, not in a text",
-                "turn it into a number (age, year of diagnosis), or leave it out with --drop; a start and an end of follow-up are named with --start and --end",
+                phrase![
+                    "turn it into a number (age, year of diagnosis), or leave it out with ",
+                    Setting::Drop,
+                    "; a start and an end of follow-up are named with ",
+                    Setting::Start,
+                    " and ",
+                    Setting::End
+                ],
             )
             .column(&column.name),
         );
@@ -446,7 +471,7 @@ pub(crate) fn encode(
                     ProblemKind::ConstantCovariate,
                     format!("every value is {shown}"),
                     "a covariate must vary: a constant tells nobody apart",
-                    "leave the column out with --drop",
+                    phrase!["leave the column out with ", Setting::Drop],
                 )
                 .column(&column.name),
             );
@@ -467,12 +492,18 @@ pub(crate) fn encode(
                         plural(gaps.count, "missing value was", "missing values were"),
                         match &reading.kind {
                             Kind::Number | Kind::Missing => format!("the median, {fill}"),
-                            Kind::Indicator { zero, one } => format!("the more frequent level, `{}`", if fill == 1.0 { one } else { zero }),
-                            Kind::Category { levels } => format!("the most frequent level, `{}`", levels[fill as usize]),
+                            Kind::Indicator { zero, one } =>
+                                format!("the more frequent level, `{}`", if fill == 1.0 { one } else { zero }),
+                            Kind::Category { levels } =>
+                                format!("the most frequent level, `{}`", levels[fill as usize]),
                         }
                     ),
                     "an indicator of the gap takes part in the models and in both metrics",
-                    "compare with --missing drop; neither is right where values are missing for reasons that matter to the outcome",
+                    phrase![
+                        "compare with ",
+                        Setting::Missing.to("drop"),
+                        "; neither is right where values are missing for reasons that matter to the outcome"
+                    ],
                 )
                 .column(&column.name)
                 .rows(&gaps),
@@ -528,15 +559,22 @@ fn typical(reading: &Reading<'_>) -> f64 {
 /// The refusal of missing values.
 pub(crate) fn missing_values(name: &str, role: &str, gaps: &RowList, all: bool) -> Problem {
     let remedy = if all {
-        "leave the column out with --drop"
+        phrase!["leave the column out with ", Setting::Drop]
     } else if role == "a covariate" {
-        "drop these rows with --missing drop, or fill them in with --missing indicator, or impute them before the analysis, or leave the column out with --drop"
+        phrase![
+            "drop these rows with ",
+            Setting::Missing.to("drop"),
+            ", or fill them in with ",
+            Setting::Missing.to("indicator"),
+            ", or impute them before the analysis, or leave the column out with ",
+            Setting::Drop
+        ]
     } else {
-        "drop these rows with --missing drop, or complete them"
+        phrase!["drop these rows with ", Setting::Missing.to("drop"), ", or complete them"]
     };
     let found = plural(gaps.count, "missing value", "missing values");
     let found = if all { format!("all {found}") } else { found };
-    Problem::error(ProblemKind::MissingValues, found, &format!("{role} must be known for every unit"), remedy)
+    Problem::error(ProblemKind::MissingValues, found, format!("{role} must be known for every unit"), remedy)
         .column(name)
         .rows(gaps)
 }
@@ -584,7 +622,11 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
                     ProblemKind::MissingValues,
                     plural(gaps.count, "missing value", "missing values"),
                     "the run was fitted without missing values in this covariate, so it cannot place a patient who lacks it",
-                    "complete the value, or fit again with --missing indicator on a table that has such gaps",
+                    phrase![
+                        "complete the value, or fit again with ",
+                        Setting::Missing.to("indicator"),
+                        " on a table that has such gaps"
+                    ],
                 )
                 .column(&column.name)
                 .rows(&gaps),

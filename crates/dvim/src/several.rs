@@ -12,6 +12,9 @@ use crate::effect::Effect;
 use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::{Interval, two_sided};
 use crate::numeric::{normal_cdf, student_quantile};
+use crate::phrase;
+use crate::phrase::Phrase;
+use crate::setting::Setting;
 use std::collections::HashSet;
 
 /// One number from several imputed data sets.
@@ -189,7 +192,13 @@ pub fn same_ids(first: (&str, &[String]), second: (&str, &[String])) -> Result<(
             words.join(", ")
         ),
         "each imputed data set holds every patient once, under one id",
-        "name the column that numbers the imputed data sets with --imputation and the ids with --id; a rule that leaves out rows must not depend on imputed values",
+        phrase![
+            "name the column that numbers the imputed data sets with ",
+            Setting::Imputation,
+            " and the ids with ",
+            Setting::Id,
+            "; a rule that leaves out rows must not depend on imputed values"
+        ],
     ))
 }
 
@@ -247,7 +256,7 @@ pub fn pool_imputations(sets: &[Analysed<'_>]) -> Result<PooledRun, Error> {
     Ok(PooledRun { n_imputations: m, units, averages: with_needed(averages) })
 }
 
-fn refuse(found: String, rule: &str, remedy: &str) -> Error {
+fn refuse(found: String, rule: &'static str, remedy: impl Into<Phrase>) -> Error {
     Error::Refused(vec![Problem::error(ProblemKind::BadImputation, found, rule, remedy)])
 }
 

@@ -55,3 +55,19 @@ fn the_engine_does_no_input_or_output() {
         }
     }
 }
+
+#[test]
+fn the_engine_knows_no_flag() {
+    let flag = |text: &str| {
+        let mut after = text.match_indices("--").map(|(i, _)| &text[i + 2..]);
+        after.any(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    assert!(flag("use --group-size 50") && !flag("a -- b, 1--2, ---"));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["dvim/src", "dvim-io/src"] {
+        for source in sources(&crates.join(folder)) {
+            let found = source.lines().find(|l| flag(l));
+            assert!(found.is_none(), "{folder} spells a flag; name a `Setting` instead: {found:?}");
+        }
+    }
+}

@@ -6,6 +6,7 @@ use dvim::cure;
 use dvim::error::{Error, ProblemKind, Severity};
 use dvim::metric::{Scale, Scaling};
 use dvim::schema::{Kind, Missing, encode_new};
+use dvim::setting::Setting;
 use dvim::simulate::{Scenario, simulate};
 use dvim::split::Split;
 use dvim::table::{Column, Table, TextValues, Values};
@@ -207,7 +208,8 @@ fn levels_of_one_arm_are_said_and_served() {
     columns.push(text("grade", &class.iter().map(|&k| Some(NAMES[k].to_string())).collect::<Vec<_>>()));
     let (cohort, warnings) = Cohort::from_table(&Table::new(columns).unwrap(), &roles()).unwrap();
     let warning = warnings.iter().find(|p| p.kind == ProblemKind::LevelInOneArm).expect("a word about `d`");
-    assert!(warning.found.contains("`d`") && warning.found.contains("control"), "{warning}");
+    let found = warning.found.to_string();
+    assert!(found.contains("`d`") && found.contains("control"), "{warning}");
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;
@@ -245,7 +247,9 @@ fn a_cohort_reads_its_own_units_again() {
     };
     let errors: Vec<_> = problems.iter().filter(|p| p.severity == Severity::Error).collect();
     assert_eq!(errors.len(), 3);
-    assert!(errors.iter().all(|p| p.kind == ProblemKind::MissingValues && p.remedy.contains("--missing indicator")));
+    assert!(
+        errors.iter().all(|p| p.kind == ProblemKind::MissingValues && p.remedy.has(&Setting::Missing.to("indicator")))
+    );
     let kept = Cohort::admit(&table, &Roles { missing: Missing::Drop, ..roles }).unwrap();
     let complete = (0..400).filter(|i| i % 7 != 0 && (i + 3) % 7 != 0 && i % 5 != 0).count();
     assert_eq!((kept.cohort.n_units(), kept.flow.n_kept()), (complete, complete));

@@ -117,7 +117,7 @@ fn data_sets_of_other_patients_are_not_pooled() {
     let Err(Error::Refused(problems)) = pool_imputations(&[set(&cohort, 0), set(&shifted, 1)]) else {
         panic!("other patients")
     };
-    let words = &problems[0].found;
+    let words = problems[0].found.to_string();
     assert!(words.contains("1 is in `set` alone (`1`)") && words.contains("1 is in `set` alone (`1201`)"), "{words}");
     // Neither is a data set in which one of them changed arms; nothing need be analysed to see it.
     let mut units = cohort.to_units();

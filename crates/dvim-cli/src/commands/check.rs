@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::{Failure, print};
 use dvim::error::{Error, Severity};
 use dvim::overview::Overview;
+use dvim_report::spell::CommandLine;
 use dvim_report::{record::OverviewRecord, text};
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
@@ -21,7 +22,7 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
         print(&text::overview(&overview))?;
     }
     let refused = overview.problems.iter().any(|p| p.severity == Severity::Error);
-    let words = Error::Refused(overview.problems).to_string();
+    let words = Error::Refused(overview.problems).spelled(&CommandLine);
     if refused {
         return Err(Failure::Input(words));
     }

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::compare::cox::Ties;
 use dvim_io::tasks::{Compared, begin_comparison};
+use dvim_report::spell::CommandLine;
 
 pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -20,7 +21,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     };
     let done = Compared::new(input, &roles, &args.method.options()?, ties, &progress)?;
     done.write(directory)?;
-    done.warnings.iter().for_each(|w| say(&w.to_string()));
+    done.warnings.iter().for_each(|w| say(&w.spelled(&CommandLine)));
     print(&done.comparison().text())?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())

@@ -1,5 +1,7 @@
 //! Errors of files: each names the path and what was being done.
 
+use dvim::phrase::{Face, Phrase};
+use dvim_report::spell::CommandLine;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -9,16 +11,23 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Refusal {
     /// What was found there.
-    pub found: String,
+    pub found: Phrase,
     /// The rule that keeps dvim from writing.
-    pub rule: String,
+    pub rule: Phrase,
     /// What the user can do.
-    pub remedy: String,
+    pub remedy: Phrase,
+}
+
+impl Refusal {
+    fn spelled(&self, face: &dyn Face) -> String {
+        let [found, rule, remedy] = [&self.found, &self.rule, &self.remedy].map(|p| p.spelled(face));
+        format!("{found}\n  rule:   {rule}\n  remedy: {remedy}")
+    }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  rule:   {}\n  remedy: {}", self.found, self.rule, self.remedy)
+        f.write_str(&self.spelled(&CommandLine))
     }
 }
 
@@ -46,8 +55,26 @@ impl Error for Named {
 }
 
 /// A refusal to write.
-pub fn refuse(found: String, rule: impl Into<String>, remedy: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, Refusal { found, rule: rule.into(), remedy: remedy.into() })
+pub fn refuse(found: impl Into<Phrase>, rule: impl Into<Phrase>, remedy: impl Into<Phrase>) -> io::Error {
+    refuse_as(io::ErrorKind::AlreadyExists, found, rule, remedy)
+}
+
+/// A refusal to write, with the kind of its error.
+pub fn refuse_as(
+    kind: io::ErrorKind,
+    found: impl Into<Phrase>,
+    rule: impl Into<Phrase>,
+    remedy: impl Into<Phrase>,
+) -> io::Error {
+    io::Error::new(kind, Refusal { found: found.into(), rule: rule.into(), remedy: remedy.into() })
+}
+
+/// What an error of a file says, in the words of a face.
+pub fn spelled(error: &io::Error, face: &dyn Face) -> String {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {
+        Some(refusal) => refusal.spelled(face),
+        None => error.to_string(),
+    }
 }
 
 /// Whether an error is a [`Refusal`].

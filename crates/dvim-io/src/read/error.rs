@@ -1,5 +1,9 @@
-//! Every way in which reading fails, as data. The words are in `Display`, and only there.
+//! Every way in which reading fails, as data. The words are in one function, and only there.
 
+use dvim::phrase;
+use dvim::phrase::Face;
+use dvim::setting::Setting;
+use dvim_report::spell::CommandLine;
 use dvim_report::text::grouped;
 use std::fmt;
 use std::path::PathBuf;
@@ -167,6 +171,19 @@ fn delimiter_name(delimiter: u8) -> &'static str {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, &CommandLine)
+    }
+}
+
+impl ReadError {
+    /// The whole of it in the words of a face.
+    pub fn spelled(&self, face: &dyn Face) -> String {
+        let mut out = String::new();
+        self.write(&mut out, face).expect("a text takes every word");
+        out
+    }
+
+    fn write(&self, f: &mut dyn fmt::Write, face: &dyn Face) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         match (self.row, self.line) {
             (Some(row), Some(line)) => write!(f, ", row {row} (line {line})")?,
@@ -253,13 +270,18 @@ impl fmt::Display for ReadError {
                     Some(first) => write!(f, " (row {} holds `{}`)", first.0, first.1)?,
                     None => f.write_str(" (it was asked for as text)")?,
                 }
-                f.write_str(
-                    "; if it should be numbers, correct what is not; if it identifies the units, name it with --id; if it is not a covariate, leave it out with --drop",
-                )
+                let remedy = phrase![
+                    "; if it should be numbers, correct what is not; if it identifies the units, name it with ",
+                    Setting::Id,
+                    "; if it is not a covariate, leave it out with ",
+                    Setting::Drop
+                ];
+                f.write_str(&remedy.spelled(face))
             }
             ReadErrorKind::TextInPipe { found } => write!(
                 f,
-                "column `{column}` held only numbers up to here and now `{found}`; a pipe cannot be read again: declare the column with --categorical, or read from a file"
+                "column `{column}` held only numbers up to here and now `{found}`; a pipe cannot be read again: declare the column with {}, or read from a file",
+                face.setting(Setting::Categorical, None)
             ),
             ReadErrorKind::Changed => f.write_str("the file changed while it was read; try again when it is complete"),
             ReadErrorKind::NoColumn { nearest, names } => {
@@ -278,7 +300,8 @@ impl fmt::Display for ReadError {
             }
             ReadErrorKind::Unsupported { found } => write!(
                 f,
-                "column `{column}` has type {found}, which is neither number nor text; convert it, or leave it out with --drop"
+                "column `{column}` has type {found}, which is neither number nor text; convert it, or leave it out with {}",
+                face.setting(Setting::Drop, None)
             ),
         }
     }

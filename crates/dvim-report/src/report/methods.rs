@@ -3,7 +3,9 @@
 use super::Builder;
 use crate::plot::page::escaped;
 use crate::record::Summary;
+use crate::spell::{flag, shell_word};
 use crate::text::{grouped, short};
+use dvim::setting::Setting;
 use std::fmt::Write;
 
 const PAPER: &str = "Li Y, Lanners Q, Engelhard MM. Double Variable Importance Matching to Estimate Distinct Causal Effects on Event Probability and Timing. 2026. arXiv:2602.05022.";
@@ -131,84 +133,77 @@ pub fn methods_paragraph(s: &Summary) -> String {
 pub fn command(s: &Summary) -> String {
     let (r, a, o) = (&s.roles, &s.roles.asked, &s.options);
     let mut words: Vec<String> = vec!["dvim".into(), "fit".into(), s.input.file.clone()];
-    let mut flag = |name: &str, value: String| words.extend([name.to_string(), value]);
+    let mut set = |setting: Setting, value: String| words.extend([flag(setting), value]);
     match &a.dates {
         Some([start, end]) => {
-            flag("--start", start.clone());
-            flag("--end", end.clone());
+            set(Setting::Start, start.clone());
+            set(Setting::End, end.clone());
         }
-        None => flag("--time", r.time.clone()),
+        None => set(Setting::Time, r.time.clone()),
     }
-    flag("--event", r.event.clone());
-    flag("--treatment", r.treatment.clone());
-    flag("--horizon", s.horizon.to_string());
+    set(Setting::Event, r.event.clone());
+    set(Setting::Treatment, r.treatment.clone());
+    set(Setting::Horizon, s.horizon.to_string());
     let given = [
-        ("--id", &a.id),
-        ("--treated", &a.treated),
-        ("--control", &a.control),
-        ("--weights", &a.weights),
-        ("--cluster", &a.cluster),
-        ("--entry", &a.entry),
-        ("--cause", &a.cause),
+        (Setting::Id, &a.id),
+        (Setting::Treated, &a.treated),
+        (Setting::Control, &a.control),
+        (Setting::Weights, &a.weights),
+        (Setting::Cluster, &a.cluster),
+        (Setting::Entry, &a.entry),
+        (Setting::Cause, &a.cause),
     ];
-    given.into_iter().for_each(|(name, v)| v.iter().for_each(|v| flag(name, v.clone())));
-    a.covariates.iter().for_each(|c| flag("--covariates", c.join(",")));
-    for (name, list) in
-        [("--numeric", &a.numeric), ("--categorical", &a.categorical), ("--drop", &a.drop), ("--exact", &o.exact)]
-    {
+    given.into_iter().for_each(|(name, v)| v.iter().for_each(|v| set(name, v.clone())));
+    a.covariates.iter().for_each(|c| set(Setting::Covariates, c.join(",")));
+    for (name, list) in [
+        (Setting::Numeric, &a.numeric),
+        (Setting::Categorical, &a.categorical),
+        (Setting::Drop, &a.drop),
+        (Setting::Exact, &o.exact),
+    ] {
         if !list.is_empty() {
-            flag(name, list.join(","));
+            set(name, list.join(","));
         }
     }
-    a.filters.iter().for_each(|(c, v)| flag("--where", format!("{c}={v}")));
-    for (name, value, usual) in [
-        ("--missing", &a.missing, "refuse"),
-        ("--zero-time", &a.zero_time, "refuse"),
-        ("--metric", &o.metric, "separate"),
-        ("--scale", &o.scale, "standard"),
+    a.filters.iter().for_each(|(c, v)| set(Setting::Where, format!("{c}={v}")));
+    for (name, value) in [
+        (Setting::Missing, &a.missing),
+        (Setting::ZeroTime, &a.zero_time),
+        (Setting::Metric, &o.metric),
+        (Setting::Scale, &o.scale),
     ] {
-        if value != usual && !value.is_empty() {
-            flag(name, value.clone());
+        if Some(value.as_str()) != name.default() && !value.is_empty() {
+            set(name, value.clone());
         }
     }
     match &o.adjusted {
         Some(adjusted) => {
-            flag("--estimator", "adjusted".into());
+            set(Setting::Estimator, "adjusted".into());
             if let Ok(asked) = adjusted.options() {
-                flag("--splits", asked.splits.to_string());
-                flag("--folds", asked.folds.to_string());
+                set(Setting::Splits, asked.splits.to_string());
+                set(Setting::Folds, asked.folds.to_string());
             }
-            adjusted.latency.iter().for_each(|l| flag("--latency", l.clone()));
-            adjusted.elastic_net.iter().for_each(|mixing| flag("--penalty", format!("elastic-net:{mixing}")));
-            flag("--group-size", adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
+            adjusted.latency.iter().for_each(|l| set(Setting::Latency, l.clone()));
+            adjusted.elastic_net.iter().for_each(|mixing| set(Setting::Penalty, format!("elastic-net:{mixing}")));
+            set(Setting::GroupSize, adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
         }
         None => {
-            flag("--group-size", o.group_size.to_string());
-            flag("--train-fraction", o.train_fraction.to_string());
+            set(Setting::GroupSize, o.group_size.to_string());
+            set(Setting::TrainFraction, o.train_fraction.to_string());
         }
     }
     for k in &o.calipers {
-        flag("--caliper", format!("{}={}{}", k.covariate, k.width, if k.in_sd { "sd" } else { "" }));
+        set(Setting::Caliper, format!("{}={}{}", k.covariate, k.width, if k.in_sd { "sd" } else { "" }));
     }
-    flag("--confidence", o.confidence.to_string());
-    flag("--seed", o.seed.to_string());
-    s.audit.iter().flat_map(|x| &x.by).for_each(|by| flag("--by", by.clone()));
-    flag("-o", "run".into());
+    set(Setting::Confidence, o.confidence.to_string());
+    set(Setting::Seed, o.seed.to_string());
+    s.audit.iter().flat_map(|x| &x.by).for_each(|by| set(Setting::By, by.clone()));
+    words.extend(["-o".into(), "run".into()]);
     if o.exclude_self {
-        words.push("--exclude-self".into());
+        words.push(flag(Setting::ExcludeSelf));
     }
     if s.audit.as_ref().is_some_and(|x| !x.asked) {
-        words.push("--no-audit".into());
+        words.push(flag(Setting::NoAudit));
     }
-    words.iter().map(|w| quoted(w)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a POSIX shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    words.iter().map(|w| shell_word(w)).collect::<Vec<_>>().join(" ")
 }

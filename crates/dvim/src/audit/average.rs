@@ -32,7 +32,10 @@ use crate::effect::Effect;
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::interval::two_sided;
 use crate::metric::Scaling;
+use crate::phrase;
+use crate::phrase::Phrase;
 use crate::schema::{Covariate, Kind};
+use crate::setting::Setting;
 use rayon::prelude::*;
 use std::fmt;
 
@@ -93,12 +96,12 @@ impl By {
         c: &Covariate,
         cohort: &Cohort,
         units: &[u32],
-    ) -> Result<Subgroups, (String, &'static str, String)> {
+    ) -> Result<Subgroups, (Phrase, &'static str, Phrase)> {
         if self.bins.is_some() {
             return Err((
                 "bins were asked for, and it is a category".into(),
                 "a category has a subgroup for each level",
-                format!("use --by {}", self.covariate),
+                phrase!["use ", Setting::By.to(self.covariate.as_str())],
             ));
         }
         let all: Vec<&str> = match &c.kind {
@@ -114,7 +117,7 @@ impl By {
         let there: Vec<usize> = (0..all.len()).filter(|l| place.contains(l)).collect();
         if there.len() > MOST_LEVELS {
             return Err((
-                format!("it has {} levels", there.len()),
+                format!("it has {} levels", there.len()).into(),
                 "a subgroup for each level needs at most 20 levels",
                 "merge rare levels".into(),
             ));
@@ -127,7 +130,7 @@ impl By {
     fn subgroups(&self, cohort: &Cohort, units: &[u32]) -> Result<Subgroups, Error> {
         let names: Vec<String> =
             cohort.schema().iter().filter(|c| c.kind != Kind::Missing).map(|c| c.name.clone()).collect();
-        let refuse = |found: String, rule: &str, remedy: String| {
+        let refuse = |found: Phrase, rule: &'static str, remedy: Phrase| {
             let problem = Problem::error(ProblemKind::BadOption, found, rule, remedy).column(&self.covariate);
             Error::Refused(vec![problem])
         };
@@ -139,9 +142,9 @@ impl By {
             let near = nearest_names(&self.covariate, names.iter().map(String::as_str));
             let some = if near.is_empty() { names.iter().take(8).cloned().collect() } else { near };
             return Err(refuse(
-                "there is no such covariate (asked for by --by)".into(),
+                phrase!["there is no such covariate (asked for by ", Setting::By, ")"],
                 "subgroups are made by covariates of the cohort",
-                format!("choose one of {}", some.join(", ")),
+                format!("choose one of {}", some.join(", ")).into(),
             ));
         };
         let values: Vec<f64> = units.iter().map(|&i| cohort.covariates(i as usize)[column]).collect();
@@ -152,9 +155,12 @@ impl By {
         let (starts, names): (Vec<f64>, Vec<String>) = match self.bins {
             None if levels.len() > MOST_LEVELS => {
                 return Err(refuse(
-                    format!("it has {} different values", levels.len()),
+                    format!("it has {} different values", levels.len()).into(),
                     "a subgroup for each value needs at most 20 values",
-                    format!("use bins of equal size, such as --by {}:4", self.covariate),
+                    phrase![
+                        "use bins of equal size, such as ",
+                        Setting::By.to(format!("{}:4", self.covariate).as_str())
+                    ],
                 ));
             }
             Some(0) => {

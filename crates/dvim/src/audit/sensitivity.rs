@@ -8,6 +8,8 @@ use crate::cohort::{Arm, Cohort};
 use crate::effect::{ArmEstimate, Effect, Matcher, Pool};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::two_sided;
+use crate::phrase;
+use crate::setting::Setting;
 use crate::survival::{Influences, Summary};
 
 /// Both average effects had the horizon been another.
@@ -443,7 +445,7 @@ pub fn seeds(cohort: &Cohort, analysis: &Analysis, n_seeds: usize, watch: &dyn W
             ProblemKind::NotSupported,
             "other seeds were asked for in a run with case weights",
             "averages over seeds do not take case weights, so far",
-            "leave out --seeds, or fit with another --seed",
+            phrase!["leave out ", Setting::Seeds, ", or fit with another ", Setting::Seed],
         );
         return Err(Error::Refused(vec![problem]));
     }

@@ -7,7 +7,9 @@ use super::read::{
 use super::{Arm, Flow, FlowStep, LARGEST_VALUE, Roles, TIE_TOLERANCE, Units, ZeroTime, at_horizon};
 use crate::error::{Problem, ProblemKind as Kind, nearest_names};
 use crate::outcome::Further;
+use crate::phrase;
 use crate::schema::{Covariate, Declared, Encoded, Missing, encode, plural, quoted};
+use crate::setting::Setting;
 use crate::table::{Column, Ids, Table, Values};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -135,7 +137,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
             Kind::NoCovariates,
             "no covariate is left",
             "matching needs at least one covariate",
-            "add covariate columns, or name them with --covariates",
+            phrase!["add covariate columns, or name them with ", Setting::Covariates],
         ));
     }
     let ((encoded, of_covariates), of_arms) = rayon::join(
@@ -202,7 +204,15 @@ fn read_covariates(columns: &[&Column], roles: &Roles, n_rows: usize) -> (Option
                     Kind::LooksLikeId,
                     "its values are distinct consecutive whole numbers, as in an identifier",
                     "an identifier tells nothing of a patient and must not be matched on",
-                    "if it is one, name it with --id or leave it out with --drop; if it is not, --numeric says so",
+                    phrase![
+                        "if it is one, name it with ",
+                        Setting::Id,
+                        " or leave it out with ",
+                        Setting::Drop,
+                        "; if it is not, ",
+                        Setting::Numeric,
+                        " says so"
+                    ],
                 )
                 .column(&c.name),
             );
@@ -266,15 +276,16 @@ fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut 
             );
         }
     }
-    for (flag, list, others) in
-        [("--numeric", &roles.numeric, &roles.categorical), ("--categorical", &roles.categorical, &roles.drop)]
-    {
+    for (setting, list, others) in [
+        (Setting::Numeric, &roles.numeric, &roles.categorical),
+        (Setting::Categorical, &roles.categorical, &roles.drop),
+    ] {
         for name in list.iter().filter(|n| table.column(n).is_some()) {
             let role = roles.role_of(name, id);
             let found = if others.contains(name) && role != "dropped" {
-                "it is declared --numeric and --categorical".to_string()
+                phrase!["it is declared ", Setting::Numeric, " and ", Setting::Categorical]
             } else if role != "covariate" {
-                format!("it is declared {flag}, but its part is: {role}")
+                phrase!["it is declared ", setting, ", but its part is: ", role]
             } else {
                 continue;
             };
@@ -282,7 +293,7 @@ fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut 
                 Problem::error(
                     Kind::NotACovariate,
                     found,
-                    "--numeric and --categorical say how one covariate is read",
+                    phrase![Setting::Numeric, " and ", Setting::Categorical, " say how one covariate is read"],
                     "name it once, and only if it is a covariate",
                 )
                 .column(name),
@@ -332,15 +343,16 @@ fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
         let column = kept.column(&roles.treatment);
         let there = |label: &str| (0..column.values.len()).any(|i| column.values.is(i, label));
         let mut bad = Vec::new();
-        for (flag, label) in [("--treated", treated), ("--control", control)] {
+        for (setting, label) in [(Setting::Treated, treated), (Setting::Control, control)] {
             if !there(label) {
                 bad.push(
                     Problem::error(
                         Kind::TreatedUnknown,
-                        format!(
-                            "the label `{label}` of {flag} does not occur; the column holds {}",
-                            quoted(&distinct(column, 6))
-                        ),
+                        phrase![
+                            format!("the label `{label}` of "),
+                            setting,
+                            format!(" does not occur; the column holds {}", quoted(&distinct(column, 6)))
+                        ],
                         "each label is a value of the treatment column",
                         "spell it as in the table",
                     )
@@ -406,7 +418,7 @@ fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
                         plural(dropped, "row was", "rows were")
                     ),
                     "leaving out early events makes an arm look better than it is",
-                    "consider --zero-time shift",
+                    phrase!["consider ", Setting::ZeroTime.to("shift")],
                 )
                 .column(&name),
             );
@@ -421,7 +433,12 @@ fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
             Kind::NothingKept,
             "no row is left",
             "a cohort needs units in both arms",
-            "drop columns that are mostly missing with --drop, or use --missing indicator",
+            phrase![
+                "drop columns that are mostly missing with ",
+                Setting::Drop,
+                ", or use ",
+                Setting::Missing.to("indicator")
+            ],
         ));
         return false;
     }
@@ -498,7 +515,12 @@ fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
         Kind::RowsDropped,
         found,
         "patients who are left out are not represented: where they differ, so may the effects",
-        "compare with --missing indicator, or leave out the columns with most gaps by --drop",
+        phrase![
+            "compare with ",
+            Setting::Missing.to("indicator"),
+            ", or leave out the columns with most gaps by ",
+            Setting::Drop
+        ],
     ));
     kept.settled = kept.problems.len();
 }

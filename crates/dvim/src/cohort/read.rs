@@ -2,7 +2,10 @@
 
 use super::{Arm, Roles, TIE_TOLERANCE, ZeroTime, id_order};
 use crate::error::{Problem, ProblemKind as Kind, RowList};
+use crate::phrase;
+use crate::phrase::Piece;
 use crate::schema::{missing_values, numbers, plural, quoted, refuse_not_finite, rows_where};
+use crate::setting::Setting;
 use crate::table::{Column, DateText, Ids, Values, date};
 use std::collections::HashMap;
 
@@ -13,8 +16,8 @@ pub(super) fn read_dates(column: &Column, problems: &mut Vec<Problem>) -> Option
             Problem::error(
                 Kind::NotADate,
                 "it holds no dates",
-                "--start and --end name columns of dates, written as 2019-07-31",
-                "if the column holds times as numbers, name it with --time",
+                phrase![Setting::Start, " and ", Setting::End, " name columns of dates, written as 2019-07-31"],
+                phrase!["if the column holds times as numbers, name it with ", Setting::Time],
             )
             .column(&column.name),
         );
@@ -136,7 +139,7 @@ pub(super) fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
                 Kind::DuplicateIds,
                 format!("{}, such as `{example}`", plural(repeated.count, "id occurs again", "ids occur again")),
                 "each id names one unit; splits and ties go by id",
-                "keep one row for each unit, or name another id column with --id",
+                phrase!["keep one row for each unit, or name another id column with ", Setting::Id],
             )
             .column(&column.name)
             .rows(&repeated),
@@ -146,7 +149,12 @@ pub(super) fn read_ids(column: &Column, problems: &mut Vec<Problem>) -> Ids {
 }
 
 pub(super) fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Problem>) -> Option<Vec<f64>> {
-    let remedy = "give times as numbers, such as days since the start; a decimal comma must become a point; dates are named with --start and --end";
+    let remedy = phrase![
+        "give times as numbers, such as days since the start; a decimal comma must become a point; dates are named with ",
+        Setting::Start,
+        " and ",
+        Setting::End
+    ];
     let mut values = numbers(column, "the time", remedy, problems)?.into_owned();
     let missing = refuse_missing(column, "the time", problems);
     let infinite = refuse_not_finite(&column.name, &values, problems);
@@ -163,7 +171,7 @@ pub(super) fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Probl
                         plural(zero.count, "time of zero is", "times of zero are")
                     ),
                     "an event on day 0 happened during it",
-                    "compare with --zero-time drop",
+                    phrase!["compare with ", Setting::ZeroTime.to("drop")],
                 )
                 .column(&column.name)
                 .rows(&zero),
@@ -173,20 +181,26 @@ pub(super) fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Probl
     let low = rows_where(values.len(), |i| values[i] <= 0.0);
     if !low.is_empty() {
         let zeros = values.iter().filter(|t| **t == 0.0).count();
+        let (shift, drop) = (Setting::ZeroTime.to("shift"), Setting::ZeroTime.to("drop"));
         let (found, remedy) = if roles.dates.is_some() && zeros < low.count {
             (
                 plural(low.count, "end is on or before its start", "ends are on or before their starts"),
-                "correct the dates; an end on the day of its start is handled by --zero-time drop or --zero-time shift",
+                phrase!["correct the dates; an end on the day of its start is handled by ", drop, " or ", shift],
             )
         } else if zeros == low.count {
             (
                 plural(low.count, "time is zero", "times are zero"),
-                "--zero-time shift takes half of the smallest positive time instead; --zero-time drop leaves these rows out, which is harmless for a censoring and not for an event",
+                phrase![
+                    shift,
+                    " takes half of the smallest positive time instead; ",
+                    drop,
+                    " leaves these rows out, which is harmless for a censoring and not for an event"
+                ],
             )
         } else {
             (
                 plural(low.count, "time is zero or negative", "times are zero or negative"),
-                "correct negative times; zero times are handled by --zero-time shift or --zero-time drop",
+                phrase!["correct negative times; zero times are handled by ", shift, " or ", drop],
             )
         };
         problems.push(
@@ -224,7 +238,10 @@ pub(super) fn read_event(
                 Problem::error(
                     Kind::EventCoding,
                     format!("the cause `{cause}` {what}; the column holds {}", quoted(&found)),
-                    "--cause names the value of the event of interest; 0 is censored, every other value another cause",
+                    phrase![
+                        Setting::Cause,
+                        " names the value of the event of interest; 0 is censored, every other value another cause"
+                    ],
                     "name one of the causes",
                 )
                 .column(&column.name),
@@ -239,17 +256,25 @@ pub(super) fn read_event(
     let causes = found.iter().any(|f| f == "0") && found.iter().all(|f| f.parse::<u8>().is_ok());
     let (rule, remedy) = match cause {
         Some(_) => (
-            "where --cause is given, an event is 0 if the unit was censored, else a whole number or a word for its cause",
-            "recode the column",
+            phrase![
+                "where ",
+                Setting::Cause,
+                " is given, an event is 0 if the unit was censored, else a whole number or a word for its cause"
+            ],
+            phrase!["recode the column"],
         ),
         None => (
-            "the event is 1 or true if it was seen, 0 or false if the unit was censored",
+            phrase!["the event is 1 or true if it was seen, 0 or false if the unit was censored"],
             if one_two {
-                "this looks like the 1/2 coding of R's survival (2 = event): subtract 1"
+                phrase!["this looks like the 1/2 coding of R's survival (2 = event): subtract 1"]
             } else if causes {
-                "if these are causes, with 0 for censored, name the one of interest, as in --cause 1; else recode the column as 0 and 1"
+                phrase![
+                    "if these are causes, with 0 for censored, name the one of interest, as in ",
+                    Setting::Cause.to("1"),
+                    "; else recode the column as 0 and 1"
+                ]
             } else {
-                "recode the column as 0 and 1"
+                phrase!["recode the column as 0 and 1"]
             },
         ),
     };
@@ -314,7 +339,7 @@ pub(super) fn read_clusters(column: &Column, problems: &mut Vec<Problem>) -> Opt
                 Kind::BadCluster,
                 "all units are of one cluster",
                 "standard errors by cluster need at least two clusters",
-                "leave out --cluster, or name the right column",
+                phrase!["leave out ", Setting::Cluster, ", or name the right column"],
             )
             .column(&column.name),
         );
@@ -397,12 +422,6 @@ pub(super) fn distinct(column: &Column, most: usize) -> Vec<String> {
 /// Labels that mean treated without being told.
 const TREATED_LABELS: [&str; 4] = ["1", "true", "yes", "treated"];
 
-/// A label as it must be typed.
-fn shell(label: &str) -> String {
-    let plain = !label.is_empty() && label.chars().all(|c| c.is_alphanumeric() || "+-_.:/%@,".contains(c));
-    if plain { label.to_string() } else { format!("'{}'", label.replace('\'', "'\\''")) }
-}
-
 pub(super) fn read_treatment(
     column: &Column,
     roles: &Roles,
@@ -425,15 +444,18 @@ pub(super) fn read_treatment(
                 ),
                 "the treatment has exactly two values, treated and control",
                 if labels.len() < 2 {
-                    "check that the column is the right one and that both arms are in the file".to_string()
+                    phrase!["check that the column is the right one and that both arms are in the file"]
                 } else {
                     let first = treated.unwrap_or(&labels[1]);
-                    let second = control.or(labels.iter().map(String::as_str).find(|l| *l != first)).unwrap_or_default();
-                    format!(
-                        "name the two that you want to compare, as in --treated {} --control {}; rows of the others are left out and counted",
-                        shell(first),
-                        shell(second)
-                    )
+                    let second =
+                        control.or(labels.iter().map(String::as_str).find(|l| *l != first)).unwrap_or_default();
+                    phrase![
+                        "name the two that you want to compare, as in ",
+                        Setting::Treated.to(first),
+                        " ",
+                        Setting::Control.to(second),
+                        "; rows of the others are left out and counted"
+                    ]
                 },
             )
             .column(&column.name),
@@ -455,18 +477,19 @@ pub(super) fn read_treatment(
         }
     };
     let Some(of_treated) = of_treated else {
+        let either: Vec<Piece> = labels.iter().map(|l| Setting::Treated.to(l.as_str())).collect();
         let problem = match treated.or(control) {
             Some(label) => Problem::error(
                 Kind::TreatedUnknown,
                 format!("the label `{label}` does not occur; the column holds {}", quoted(&labels)),
                 "the treated label is one of the two values of the treatment column",
-                format!("use --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
+                phrase!["use ", either[0].clone(), " or ", either[1].clone()],
             ),
             None => Problem::error(
                 Kind::TreatedUnclear,
                 format!("it is not evident which of {} means treated", quoted(&labels)),
                 "1, true, yes or treated mean treated; any other label must be named",
-                format!("add --treated {} or --treated {}", shell(&labels[0]), shell(&labels[1])),
+                phrase!["add ", either[0].clone(), " or ", either[1].clone()],
             ),
         };
         problems.push(problem.column(&column.name));

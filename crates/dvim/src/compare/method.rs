@@ -29,6 +29,8 @@ use crate::error::Error;
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics};
 use crate::outcome::Outcome;
+use crate::phrase;
+use crate::phrase::Action;
 use crate::split::Split;
 use crate::survival::{Summary, SurvivalCurve};
 
@@ -202,7 +204,9 @@ impl Learned {
     /// Fits every model on the training set of the honest split. `options.metric` plays no part: both readings are methods.
     pub fn learn(cohort: &Cohort, options: &Options, ties: Ties, watch: &dyn Watch) -> Result<Learned, Error> {
         let options = Options { metric: MetricChoice::Separate, ..options.clone() };
-        if let Some(problem) = not_supported(cohort.further(), "the comparison of methods", "use `dvim fit`") {
+        if let Some(problem) =
+            not_supported(cohort.further(), "the comparison of methods", phrase!["use ", Action::Fit])
+        {
             return Err(Error::Refused(vec![problem]));
         }
         let fit = Fit::learn(cohort, &options, watch)?;

@@ -1,0 +1,123 @@
+//! The faces of dvim: how the command line and Python write settings and actions.
+
+use dvim::phrase::{Action, Face, Value};
+use dvim::setting::{Kind, Setting};
+
+/// The command line: `--group-size 50`.
+pub struct CommandLine;
+
+/// Python: `group_size=50`.
+pub struct Python;
+
+/// The flag of a setting.
+pub fn flag(setting: Setting) -> String {
+    format!("--{}", setting.name())
+}
+
+/// The argument of a setting in Python. A switch that leaves something out turns it off there.
+pub fn argument(setting: Setting) -> String {
+    let name = setting.name().replace('-', "_");
+    match name.strip_prefix("no_") {
+        Some(rest) => rest.to_string(),
+        None => name,
+    }
+}
+
+impl Face for CommandLine {
+    fn setting(&self, setting: Setting, value: Option<&Value>) -> String {
+        match value {
+            Some(value) => format!("{} {}", flag(setting), shell_word(&value.to_string())),
+            None => flag(setting),
+        }
+    }
+
+    fn action(&self, action: Action) -> String {
+        match action {
+            Action::Fit => "`dvim fit`".into(),
+            Action::Rerun => "`dvim rerun`".into(),
+        }
+    }
+}
+
+impl Face for Python {
+    fn setting(&self, setting: Setting, value: Option<&Value>) -> String {
+        let name = argument(setting);
+        match (value, setting.kind()) {
+            (None, Kind::Switch) if setting.name().starts_with("no-") => format!("{name}=False"),
+            (None, Kind::Switch) => format!("{name}=True"),
+            (None, _) => format!("{name}="),
+            (Some(value), kind) => format!("{name}={}", python_value(value, kind)),
+        }
+    }
+
+    fn action(&self, action: Action) -> String {
+        match action {
+            Action::Fit => "`dvim.fit`".into(),
+            Action::Rerun => "`python -m dvim rerun`".into(),
+        }
+    }
+}
+
+fn python_value(value: &Value, kind: Kind) -> String {
+    match value {
+        Value::Number(x) => x.to_string(),
+        Value::Pair(key, value) => format!("{{{}: {}}}", python_text(key), python_value(value, Kind::Label)),
+        // A label is compared as files write it, so a number needs no quotes.
+        Value::Text(text) if kind == Kind::Label && is_number(text) => text.clone(),
+        Value::Text(text) => python_text(text),
+    }
+}
+
+/// Whether a text is written as a plain number, which Python would write back in the same way.
+fn is_number(text: &str) -> bool {
+    text.parse::<i64>().is_ok_and(|n| n.to_string() == text)
+}
+
+fn python_text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A word as a POSIX shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,+-@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dvim::phrase;
+    use dvim::phrase::Phrase;
+    use dvim::setting::Setting::*;
+
+    #[test]
+    fn each_face_has_its_own_words() {
+        let cases: Vec<(Phrase, &str, &str)> = vec![
+            (phrase!["use ", GroupSize.to(50)], "use --group-size 50", "use group_size=50"),
+            (phrase![GroupSize.to("auto")], "--group-size auto", "group_size=\"auto\""),
+            (phrase![TrainFraction.to(0.35), "."], "--train-fraction 0.35.", "train_fraction=0.35."),
+            (phrase![Missing.to("indicator")], "--missing indicator", "missing=\"indicator\""),
+            (phrase![Treated.to("new drug")], "--treated 'new drug'", "treated=\"new drug\""),
+            (phrase![Treated.to("it's \"B\"")], "--treated 'it'\\''s \"B\"'", "treated=\"it's \\\"B\\\"\""),
+            (phrase![Control.to("0")], "--control 0", "control=0"),
+            (phrase![Control.to("007")], "--control 007", "control=\"007\""),
+            (phrase![ExcludeSelf], "--exclude-self", "exclude_self=True"),
+            (phrase!["leave out ", NoAudit], "leave out --no-audit", "leave out audit=False"),
+            (phrase![Caliper.to(("age", 0.2))], "--caliper age=0.2", "caliper={\"age\": 0.2}"),
+            (phrase![Caliper.to(("age", "0.2sd"))], "--caliper age=0.2sd", "caliper={\"age\": \"0.2sd\"}"),
+            (phrase![Where.to(("arm", "B c"))], "--where 'arm=B c'", "where={\"arm\": \"B c\"}"),
+            (phrase![By.to("age:4")], "--by age:4", "by=\"age:4\""),
+            (phrase![Exact.to("grade")], "--exact grade", "exact=\"grade\""),
+            (phrase!["with ", Drop], "with --drop", "with drop="),
+            (phrase!["use ", Action::Fit], "use `dvim fit`", "use `dvim.fit`"),
+        ];
+        for (phrase, shell, python) in cases {
+            assert_eq!(phrase.spelled(&CommandLine), shell);
+            assert_eq!(phrase.spelled(&Python), python);
+        }
+    }
+}
