@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test same-bytes wheel wheel-check sanitize bench bench-quick bench-growth bench-instructions
+.PHONY: demo test same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -31,6 +31,14 @@ SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target 
 sanitize:
 	$(SANITIZED) --lib -- matching::
 	$(SANITIZED) --test matching_index
+
+# The workspace with the oldest Rust that it promises: rustup's, or that which RUSTC names. `make test` checks what a newer one can.
+msrv:
+	tests/msrv.py --compile
+
+# Every crate as a registry would get it, built from its package. Needs a clean checkout.
+publish-check:
+	cargo package --workspace --exclude dvim-python
 
 # Minutes to an hour, on a quiet machine: us and the peers in one go, tables into docs/benchmarks.md.
 bench: .venv-bench/ready

@@ -98,7 +98,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
-        let text = info.payload_as_str().unwrap_or("unknown");
+        let payload = info.payload();
+        let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("unknown");
         say(&format!(
             "error: dvim met a case that it should have caught{place}: {text}\n  remedy: nothing was written; please report this line, with the command"
         ));

@@ -29,9 +29,7 @@ impl Progress {
 impl Watch for Progress {
     fn progress(&self, stage: &'static str, done: usize, total: usize) {
         let Ok(mut shown) = self.bar.lock() else { return };
-        if shown.as_ref().is_some_and(|(s, _)| *s != stage)
-            && let Some((_, bar)) = shown.take()
-        {
+        if let Some((_, bar)) = shown.take_if(|(s, _)| *s != stage) {
             bar.finish_and_clear();
         }
         if done < total && self.started.elapsed() > PATIENCE {
@@ -43,9 +41,7 @@ impl Watch for Progress {
                 (stage, bar)
             });
             bar.set_position(done as u64);
-        } else if done >= total
-            && let Some((_, bar)) = shown.take()
-        {
+        } else if let Some((_, bar)) = shown.take_if(|_| done >= total) {
             bar.finish_and_clear();
         }
     }

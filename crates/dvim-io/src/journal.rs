@@ -35,10 +35,10 @@ impl Journal {
         let failed = |e: io::Error| JournalError::Io(path.to_path_buf(), e);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
-        match file.try_lock() {
+        match fs4::FileExt::try_lock(&file) {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => return Err(JournalError::InUse(path.to_path_buf())),
-            Err(std::fs::TryLockError::Error(e)) => return Err(failed(e)),
+            Err(fs4::TryLockError::WouldBlock) => return Err(JournalError::InUse(path.to_path_buf())),
+            Err(fs4::TryLockError::Error(e)) => return Err(failed(e)),
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;

@@ -571,7 +571,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         for fold_of in fold_of {
             let several = n_folds.len() > 1;
             let numbers = rest.array(if several { n * DEAL_VALUES } else { 0 }, f64::from_le_bytes)?;
-            let values = numbers.as_chunks::<DEAL_VALUES>().0.iter().map(|v| deal_values_of(*v)).collect();
+            let values = numbers.chunks_exact(DEAL_VALUES).map(|v| deal_values_of(std::array::from_fn(|i| v[i]))).collect();
             deals.push(KeptDeal { fold_of, models: Vec::new(), values });
         }
         for (deal, n_folds) in deals.iter_mut().zip(&n_folds).filter(|_| !header.fold_models.is_empty()) {
@@ -658,6 +658,6 @@ impl<'a> Rest<'a> {
 
     fn array<T>(&mut self, n: usize, value: impl Fn([u8; 8]) -> T) -> Result<Vec<T>, String> {
         let bytes = self.take(n.checked_mul(8).ok_or("its size is absurd")?)?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|b| value(*b)).collect())
+        Ok(bytes.chunks_exact(8).map(|b| value(std::array::from_fn(|i| b[i]))).collect())
     }
 }

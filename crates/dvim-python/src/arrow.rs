@@ -275,13 +275,11 @@ fn column(field: &Schema, chunks: &[Arc<Chunk>], j: usize, is_id: bool) -> Resul
     let format = format_of(field);
     let pieces = || chunks.iter().map(|c| Piece::of(c, j));
     let n: usize = pieces().map(|p| p.len).sum();
-    if format == "g"
-        && !is_id
-        && let [chunk] = chunks
-        && !Piece::of(chunk, j).has_gaps()
-        && n > 0
-    {
-        let piece = Piece::of(chunk, j);
+    let whole = match chunks {
+        [chunk] if format == "g" && !is_id && n > 0 => Some((chunk, Piece::of(chunk, j))),
+        _ => None,
+    };
+    if let Some((chunk, piece)) = whole.filter(|(_, piece)| !piece.has_gaps()) {
         let values = piece.slice::<f64>(1, 0);
         let shared = InPlace { _chunk: Arc::clone(chunk), start: values.as_ptr(), len: values.len() };
         return Ok(Values::Number(Numbers::shared(Arc::new(shared))));

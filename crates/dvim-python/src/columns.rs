@@ -16,7 +16,7 @@ pub type Columns = Vec<(String, Out)>;
 
 fn bytes<'py, T>(py: Python<'py>, values: &[T], one: impl Fn(&T) -> [u8; 8]) -> PyResult<Bound<'py, PyByteArray>> {
     PyByteArray::new_with(py, 8 * values.len(), |out| {
-        out.as_chunks_mut::<8>().0.iter_mut().zip(values).for_each(|(out, v)| *out = one(v));
+        out.chunks_exact_mut(8).zip(values).for_each(|(out, v)| out.copy_from_slice(&one(v)));
         Ok(())
     })
 }

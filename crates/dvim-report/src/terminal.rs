@@ -50,10 +50,10 @@ pub fn curves(cohort: &Cohort, terminal: Terminal) -> String {
     }
     // Plateaus that share a line keep apart.
     plateaus.sort_by_key(|p| p.0);
-    if let [a, b] = &mut plateaus[..]
-        && a.0 == b.0
-    {
-        if b.0 + 1 < HEIGHT { b.0 += 1 } else { a.0 -= 1 }
+    match &mut plateaus[..] {
+        [a, b] if a.0 == b.0 && b.0 + 1 < HEIGHT => b.0 += 1,
+        [a, b] if a.0 == b.0 => a.0 -= 1,
+        _ => {}
     }
     let paint = |text: &str, arm: Arm| match (terminal.colour, arm) {
         (false, _) => text.to_string(),

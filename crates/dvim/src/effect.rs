@@ -422,8 +422,8 @@ impl Pool {
             marks[(r / 32) as usize] |= 1 << (r % 32);
         }
         let mut n = 0;
-        for (w, [low, high]) in marks.as_chunks::<2>().0.iter().enumerate() {
-            let mut left = u64::from(*low) | u64::from(*high) << 32;
+        for (w, pair) in marks.chunks_exact(2).enumerate() {
+            let mut left = u64::from(pair[0]) | u64::from(pair[1]) << 32;
             // Guessing whether there is another bit would cost more than to write down, and forget, a few that are not there.
             for _ in 0..FEW_BITS {
                 ordered[n] = 64 * w as u32 + (left | 1 << 63).trailing_zeros();

@@ -49,10 +49,8 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
     if batches.iter().all(|b| b.num_rows() == 0) {
         return Err(refuse(None, (None, ReadErrorKind::OnlyHeader { n_columns: names.len() })));
     }
-    if options.columns.is_none()
-        && let Some(i) = names.iter().position(|name| name == PANDAS_INDEX)
-        && roles[i] == Role::Number
-    {
+    let index = names.iter().position(|name| name == PANDAS_INDEX).filter(|&i| roles[i] == Role::Number);
+    if let Some(i) = index.filter(|_| options.columns.is_none()) {
         roles[i] = Role::Skip;
     }
     let mut columns = Vec::new();

@@ -137,9 +137,8 @@ impl Texts {
             return;
         }
         // Neighbouring rows often agree.
-        if let Some(&last) = self.codes.last()
-            && self.levels.get(last as usize).is_some_and(|(level, _)| level == value)
-        {
+        let is_value = |code: u32| self.levels.get(code as usize).is_some_and(|(level, _)| level == value);
+        if let Some(last) = self.codes.last().copied().filter(|&last| is_value(last)) {
             self.codes.push(last);
             return;
         }

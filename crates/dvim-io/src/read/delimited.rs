@@ -285,10 +285,10 @@ fn run(
     let sink = shared.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(Refused { row, line, column, mut kind }) = sink.refused {
         // The levels may have become too many before the value that is not a number.
-        if let ReadErrorKind::TooManyLevels { first_text, .. } = &mut kind
-            && let Some(first) = column.and_then(|k| first_texts.remove(&kept[k]))
-        {
-            *first_text = Some(Box::new(first));
+        if let ReadErrorKind::TooManyLevels { first_text, .. } = &mut kind {
+            if let Some(first) = column.and_then(|k| first_texts.remove(&kept[k])) {
+                *first_text = Some(Box::new(first));
+            }
         }
         let column = column.map(|k| header.names[kept[k]].clone());
         return Err(ReadError { path: path.to_path_buf(), row, line, column, kind });
@@ -393,12 +393,11 @@ impl Sink<'_> {
                 let row = bad.row.map(|row| self.n_rows + u64::from(row) + 1);
                 let line = self.n_lines + u64::from(bad.line) + 1;
                 let mut kind = bad.kind.on_lines_after(self.n_lines);
-                if let ReadErrorKind::RowLength { expected, found, cause, .. } = &mut kind
-                    && *found == *expected + 1
-                    && row == Some(1)
-                    && *cause != RowLengthCause::TrailingDelimiter
-                {
-                    *cause = RowLengthCause::HeaderWithoutRowNames;
+                if let ReadErrorKind::RowLength { expected, found, cause, .. } = &mut kind {
+                    let is_one_more = *found == *expected + 1 && row == Some(1);
+                    if is_one_more && *cause != RowLengthCause::TrailingDelimiter {
+                        *cause = RowLengthCause::HeaderWithoutRowNames;
+                    }
                 }
                 self.refuse(row, Some(line), None, kind);
             }

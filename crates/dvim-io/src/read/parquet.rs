@@ -51,10 +51,8 @@ pub(super) fn read(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<
     if metadata.num_rows() == 0 {
         return Err(refuse(None, (None, ReadErrorKind::OnlyHeader { n_columns: names.len() })));
     }
-    if options.columns.is_none()
-        && let Some(i) = names.iter().position(|name| name == PANDAS_INDEX)
-        && roles[i] == Role::Number
-    {
+    let index = names.iter().position(|name| name == PANDAS_INDEX).filter(|&i| roles[i] == Role::Number);
+    if let Some(i) = index.filter(|_| options.columns.is_none()) {
         roles[i] = Role::Skip;
     }
     let mut kept = Vec::new();

@@ -35,17 +35,13 @@ pub(super) fn is_blank(byte: u8) -> bool {
 
 /// A value without the blanks around it.
 pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
-    while let [first, rest @ ..] = bytes
-        && is_blank(*first)
-    {
-        bytes = rest;
+    loop {
+        bytes = match bytes {
+            [first, rest @ ..] if is_blank(*first) => rest,
+            [rest @ .., last] if is_blank(*last) => rest,
+            _ => return bytes,
+        };
     }
-    while let [rest @ .., last] = bytes
-        && is_blank(*last)
-    {
-        bytes = rest;
-    }
-    bytes
 }
 
 /// Whether a trimmed value stands for a missing one.
@@ -208,20 +204,21 @@ pub(super) fn parse(bytes: &[u8], cut: Cut, limit: usize, plan: &Plan, chunk: &m
             let end = 'field: {
                 let column = keeper.map(|k| &mut chunk.columns[k]);
                 // The common case in one pass: a number that ends where its digits end.
-                if let Some(ColumnChunk::Number(numbers)) = column
-                    && numbers.text.is_none()
-                {
-                    // Many are a single digit.
-                    if let [digit @ b'0'..=b'9', after, ..] = bytes[at..]
-                        && (after == delimiter || after == b'\n')
-                    {
-                        numbers.values.push(f64::from(digit - b'0'));
-                        break 'field at + 1;
-                    }
-                    if matches!(bytes[at], b'0'..=b'9' | b'-' | b'.')
-                        && let Ok((value, n)) = fast_float2::parse_partial::<f64, _>(&bytes[at..])
-                        && value.is_finite()
-                    {
+                let numbers = match column {
+                    Some(ColumnChunk::Number(numbers)) if numbers.text.is_none() => Some(numbers),
+                    _ => None,
+                };
+                if let Some(numbers) = numbers {
+                    let number = match bytes[at..] {
+                        // Many are a single digit.
+                        [digit @ b'0'..=b'9', after, ..] if after == delimiter || after == b'\n' => {
+                            numbers.values.push(f64::from(digit - b'0'));
+                            break 'field at + 1;
+                        }
+                        [b'0'..=b'9' | b'-' | b'.', ..] => fast_float2::parse_partial::<f64, _>(&bytes[at..]).ok(),
+                        _ => None,
+                    };
+                    if let Some((value, n)) = number.filter(|(value, _)| value.is_finite()) {
                         let end = at + n;
                         let terminator = bytes.get(end).copied();
                         if terminator == Some(delimiter) || terminator == Some(b'\n') {

@@ -174,12 +174,9 @@ impl<'a> Extent<'a> {
 
     /// Limits for the axis: its own if it has usable ones, else the data's with `pad` (a share of the range) on both sides.
     pub(super) fn limits(&self, pad: f64) -> (f64, f64) {
-        if let Some((lo, hi)) = self.axis.limits
-            && self.axis.drawable(lo)
-            && self.axis.drawable(hi)
-            && separate(lo, hi)
-        {
-            return (lo, hi);
+        let usable = |&(lo, hi): &(f64, f64)| self.axis.drawable(lo) && self.axis.drawable(hi) && separate(lo, hi);
+        if let Some(limits) = self.axis.limits.filter(usable) {
+            return limits;
         }
         let (lo, hi) = self.range.unwrap_or(if self.axis.spacing == Spacing::Log { (1.0, 10.0) } else { (0.0, 1.0) });
         if self.axis.spacing == Spacing::Log {

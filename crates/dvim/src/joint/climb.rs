@@ -215,10 +215,11 @@ impl Problem<'_> {
             let information = information.as_ref().unwrap_or(&climber.here.information);
             if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
                 self.reweigh(mixing, strengths, &climber.here.phi, &mut penalties);
-            } else if iteration >= options.first_update
-                && let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n)
-            {
-                prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
+            } else if iteration >= options.first_update {
+                let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
+                if let Some(cholesky) = cholesky {
+                    prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
+                }
             }
             if iteration > options.first_stop && longest < options.step_tolerance {
                 break;
@@ -230,11 +231,11 @@ impl Problem<'_> {
                 break;
             }
         }
-        if options.penalty != Penalty::Learned
-            && let Some(cholesky) =
-                Cholesky::new(with_diagonal(&climber.here.information, n, |j| penalties[j] + 1e-8), n)
-        {
-            prior.hold(blocks, &cholesky.inverse_diagonal(), &penalties);
+        if options.penalty != Penalty::Learned {
+            let information = &climber.here.information;
+            if let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n) {
+                prior.hold(blocks, &cholesky.inverse_diagonal(), &penalties);
+            }
         }
         let gradient = climber.gradient(&penalties);
         let Climber { here, path, .. } = climber;

@@ -84,8 +84,8 @@ impl Coarse {
         let mut q = [0_i8; MOST_AXES];
         let lost = self.with.bytes(image, &self.centre, self.step, &mut q[..image.len()]);
         let used = image.len().div_ceil(4);
-        for (word, q) in words[..used].iter_mut().zip(q.as_chunks::<4>().0) {
-            *word = i32::from_le_bytes(q.map(|q| q as u8));
+        for (word, q) in words[..used].iter_mut().zip(q.chunks_exact(4)) {
+            *word = i32::from_le_bytes([q[0] as u8, q[1] as u8, q[2] as u8, q[3] as u8]);
         }
         let squares = q[..4 * used].iter().map(|&q| i32::from(q) * i32::from(q)).sum();
         // The roundings of it are a few times 2⁻⁵³ of 127 s on each axis, and of the sum; 2⁻⁴⁰ covers them by far.

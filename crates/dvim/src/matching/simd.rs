@@ -1,5 +1,6 @@
 //! The kernels of the search, once per instruction set: AVX-512, with and without VNNI, AVX2 with FMA, and plain Rust that
 //! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the search is here and in `simd/`.
+//! AVX-512 needs Rust 1.89, which `build.rs` looks for (`cfg(avx512)`); an older compiler builds the others.
 //!
 //! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis].0[lane]`).
 //!
@@ -8,7 +9,10 @@
 //! order. Rounding is monotone, so the computed gap of a box never exceeds the computed distance of a
 //! point inside it, and a partial sum never exceeds the whole: comparisons need no tolerance.
 
-#[cfg(target_arch = "x86_64")]
+#![cfg_attr(not(avx512), allow(unused_variables, dead_code, reason = "only kernels of AVX-512 look at bytes"))]
+
+#[cfg(avx512)]
+#[clippy::msrv = "1.89"]
 mod vnni;
 
 use super::axes::AxisOrder;
@@ -56,10 +60,10 @@ enum Set {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(avx512)]
     Avx512,
     /// With products of bytes, which look at points before [`Set::Avx512`] measures them.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(avx512)]
     Vnni,
 }
 
@@ -78,6 +82,7 @@ impl Instructions {
             if basic && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
                 sets.push(Instructions(Set::Avx2));
             }
+            #[cfg(avx512)]
             if sets.len() > 1 && is_x86_feature_detected!("avx512f") {
                 sets.push(Instructions(Set::Avx512));
                 if is_x86_feature_detected!("avx512vnni")
@@ -103,9 +108,9 @@ impl Instructions {
 
     /// Whether points are looked at in bytes first: `coarse_slots`, `coarse_values` and `fine` are for these only.
     pub(super) fn are_coarse(self) -> bool {
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(avx512)]
         return self.0 == Set::Vnni;
-        #[cfg(not(target_arch = "x86_64"))]
+        #[cfg(not(avx512))]
         return false;
     }
 
@@ -124,7 +129,7 @@ impl Instructions {
         assert!(looks.iter().all(|l| l.words.len() + 1 == size && *l.len + LANES * (count + 1) <= l.slots.len()));
         match self.0 {
             // SAFETY: `available` found the instructions; the sizes were checked above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::coarse_slots(looks, panels, count, first_slot) },
             _ => unreachable!("no products of bytes"),
         }
@@ -136,7 +141,7 @@ impl Instructions {
         assert!(count * (query.len() + 1) <= panels.len() && LANES * count <= out.len());
         match self.0 {
             // SAFETY: `available` found the instructions; the sizes were checked above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::coarse_values(query, panels, count, constant, out) },
             _ => unreachable!("no products of bytes"),
         }
@@ -149,7 +154,7 @@ impl Instructions {
         assert!(values.len().is_multiple_of(LANES) && values.len() + LANES <= slots.len());
         match self.0 {
             // SAFETY: `available` found the instructions; the sizes were checked above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::between(values, above, most, first_slot, slots) },
             _ => unreachable!("no products of bytes"),
         }
@@ -173,7 +178,7 @@ impl Instructions {
         assert!(len + LANES <= near.len() && len + LANES <= slot.len());
         match self.0 {
             // SAFETY: `available` found the instructions; the sizes were checked above, and the kernel checks the slots.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::fine(query, rows, slots, limit, near, slot, len) },
             _ => unreachable!("no products of bytes"),
         }
@@ -207,7 +212,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe {
                 avx512::scan_panels(query, panels, which, limit, early, first_slot, near, slot, len)
             },
@@ -225,7 +230,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::box_gaps(query, boxes) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::box_gaps(query, boxes) },
         }
     }
@@ -252,7 +257,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::threshold(values, k, slack, guess) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::threshold(values, k, slack, guess) },
         }
     }
@@ -266,7 +271,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::range(values) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::range(values) },
         }
     }
@@ -289,7 +294,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::image(point, axes.as_slice(), centre, scale, image) },
             // SAFETY: `available` found the instructions; the lengths were checked above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::image(point, axes, centre, scale, image) },
         }
     }
@@ -301,7 +306,7 @@ impl Instructions {
         assert!(centre.len() == image.len() && out.len() == image.len());
         match self.0 {
             // SAFETY: `available` found the instructions; the lengths are equal.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::bytes(image, centre, step, out) },
             _ => portable::bytes(image, centre, step, out),
         }
@@ -316,7 +321,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => portable::exact(query, points),
             // SAFETY: `available` found the instructions; the lengths are equal.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::exact(query, points) },
         }
     }
@@ -330,7 +335,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => unsafe { avx2::ranks(keys, ranks) },
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::ranks(keys, ranks) },
         }
     }
@@ -340,9 +345,9 @@ impl Instructions {
     pub fn sort_distinct(self, values: &mut [u32]) {
         match self.0 {
             // SAFETY: `available` found the instructions, here and below.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Vnni if values.len() <= avx512::FEW && unsafe { vnni::sort_few(values) } => {}
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni if values.len() <= avx512::FEW => unsafe { avx512::sort_few(values) },
             _ => values.sort_unstable(),
         }
@@ -354,7 +359,7 @@ impl Instructions {
         assert!(values.len().next_multiple_of(LANES) <= out.len());
         match self.0 {
             // SAFETY: `available` found the instructions; there is room.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::outside(values, low, high, out) },
             _ => portable::outside(values, low, high, out),
         }
@@ -369,7 +374,7 @@ impl Instructions {
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => portable::compact(near, slot, limit),
             // SAFETY: `available` found the instructions; the lengths are equal.
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(avx512)]
             Set::Avx512 | Set::Vnni => unsafe { avx512::compact(near, slot, limit) },
         }
     }
@@ -754,7 +759,8 @@ mod avx2 {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(avx512)]
+#[clippy::msrv = "1.89"]
 mod avx512 {
     use super::{AxisOrder, LANES, Lanes, next_stage};
     use std::arch::x86_64::*;
@@ -1173,7 +1179,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn lanes(values: &[f32]) -> Vec<Lanes> {
-        values.as_chunks::<LANES>().0.iter().map(|v| Lanes(*v)).collect()
+        values.chunks_exact(LANES).map(|v| Lanes(std::array::from_fn(|i| v[i]))).collect()
     }
 
     fn coordinates(n: usize) -> impl Strategy<Value = Vec<f32>> {
