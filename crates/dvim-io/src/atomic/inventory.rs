@@ -42,10 +42,10 @@ impl Inventory {
         let mut edited = Vec::new();
         for name in inventory.files.keys() {
             let file = directory.join(name);
-            if let Some(wanted) = listed.get(name).and_then(Option::as_ref)
-                && digest(&file)? != *wanted
-            {
-                edited.push(name.clone());
+            if let Some(wanted) = listed.get(name).and_then(Option::as_ref) {
+                if digest(&file)? != *wanted {
+                    edited.push(name.clone());
+                }
             }
         }
         if !edited.is_empty() {
