@@ -571,7 +571,8 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         for fold_of in fold_of {
             let several = n_folds.len() > 1;
             let numbers = rest.array(if several { n * DEAL_VALUES } else { 0 }, f64::from_le_bytes)?;
-            let values = numbers.chunks_exact(DEAL_VALUES).map(|v| deal_values_of(std::array::from_fn(|i| v[i]))).collect();
+            let values =
+                numbers.chunks_exact(DEAL_VALUES).map(|v| deal_values_of(std::array::from_fn(|i| v[i]))).collect();
             deals.push(KeptDeal { fold_of, models: Vec::new(), values });
         }
         for (deal, n_folds) in deals.iter_mut().zip(&n_folds).filter(|_| !header.fold_models.is_empty()) {
