@@ -259,12 +259,6 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.spelled(&Fields))
-    }
-}
-
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

@@ -2,10 +2,11 @@
 //!
 //! ```
 //! use dvim::phrase;
+//! use dvim::phrase::Fields;
 //! use dvim::setting::Setting::{Drop, GroupSize};
 //!
 //! let remedy = phrase!["use ", GroupSize.to(50), ", or leave columns out with ", Drop];
-//! assert_eq!(remedy.to_string(), "use `group_size: 50`, or leave columns out with `drop`");
+//! assert_eq!(remedy.spelled(&Fields), "use `group_size: 50`, or leave columns out with `drop`");
 //! ```
 
 use crate::setting::Setting;
@@ -137,8 +138,10 @@ impl Setting {
     }
 }
 
-/// Phrases for a reader of Rust: settings by the names of their fields.
-pub(crate) struct Fields;
+/// The face for a reader of Rust: settings by the names of their fields.
+///
+/// A phrase has no `Display`, so that no other face can print these words by mistake.
+pub struct Fields;
 
 impl Face for Fields {
     fn setting(&self, setting: Setting, value: Option<&Value>) -> String {
@@ -154,12 +157,6 @@ impl Face for Fields {
             Action::Fit => "`analysis::run`".into(),
             Action::Rerun => "the same options".into(),
         }
-    }
-}
-
-impl fmt::Display for Phrase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.spelled(&Fields))
     }
 }
 
@@ -240,7 +237,7 @@ mod tests {
     #[test]
     fn help_names_other_settings() {
         let help = Setting::Treatment.help();
-        assert_eq!(help.to_string(), "The arm: two values, or more with `treated` and `control`");
+        assert_eq!(help.spelled(&Fields), "The arm: two values, or more with `treated` and `control`");
         assert!(help.names(Setting::Control) && !help.names(Setting::Drop));
     }
 
@@ -248,6 +245,6 @@ mod tests {
     fn empty_pieces_are_left_out() {
         assert!(Phrase::from("").is_empty());
         assert_eq!(phrase!["", Setting::Drop, ""].pieces(), [Setting::Drop.into()]);
-        assert_eq!(Phrase::listed(&[Setting::Start, Setting::End]).to_string(), "`start`, `end`");
+        assert_eq!(Phrase::listed(&[Setting::Start, Setting::End]).spelled(&Fields), "`start`, `end`");
     }
 }

@@ -5,6 +5,7 @@ use dvim::cohort::{Arm, Cohort, Roles};
 use dvim::cure;
 use dvim::error::{Error, ProblemKind, Severity};
 use dvim::metric::{Scale, Scaling};
+use dvim::phrase::Fields;
 use dvim::schema::{Kind, Missing, encode_new};
 use dvim::setting::Setting;
 use dvim::simulate::{Scenario, simulate};
@@ -208,8 +209,8 @@ fn levels_of_one_arm_are_said_and_served() {
     columns.push(text("grade", &class.iter().map(|&k| Some(NAMES[k].to_string())).collect::<Vec<_>>()));
     let (cohort, warnings) = Cohort::from_table(&Table::new(columns).unwrap(), &roles()).unwrap();
     let warning = warnings.iter().find(|p| p.kind == ProblemKind::LevelInOneArm).expect("a word about `d`");
-    let found = warning.found.to_string();
-    assert!(found.contains("`d`") && found.contains("control"), "{warning}");
+    let found = warning.found.spelled(&Fields);
+    assert!(found.contains("`d`") && found.contains("control"), "{warning:?}");
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;

@@ -6,6 +6,7 @@ use dvim::cohort::{Arm, Cohort, Units};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::error::{Error, ProblemKind};
 use dvim::matching::{Points, scan};
+use dvim::phrase::Fields;
 use dvim::schema::{Covariate, Kind};
 use dvim::simulate::{Scenario, simulate};
 use proptest::prelude::*;
@@ -148,7 +149,7 @@ fn constraints_that_cannot_be_used_are_refused() {
     let refused = |constraints: Constraints| {
         let options = Options { group_size: 5, constraints, ..Options::default() };
         let Err(Error::Refused(p)) = Fit::learn(&cohort, &options, &Unwatched) else { panic!("refused") };
-        p.iter().map(|p| p.found.to_string()).collect::<Vec<_>>().join("; ")
+        p.iter().map(|p| p.found.spelled(&Fields)).collect::<Vec<_>>().join("; ")
     };
     let caliper = |name: &str, width: f64| Constraints {
         calipers: vec![Caliper { covariate: name.into(), width, in_sd: false }],

@@ -158,7 +158,7 @@ fn the_door_admits_or_refuses() {
         let overview = Overview::of(&table, &roles, &options);
         for p in &overview.problems {
             prop_assert!(!p.found.is_empty() && !p.rule.is_empty() && !p.remedy.is_empty());
-            prop_assert!(p.rows.iter().all(|r| (1..=table.n_rows()).contains(r)), "{p}");
+            prop_assert!(p.rows.iter().all(|r| (1..=table.n_rows()).contains(r)), "{p:?}");
         }
         let Ok(found) = Cohort::admit(&table, &roles) else { return Ok(()) };
         admitted.fetch_add(1, Relaxed);

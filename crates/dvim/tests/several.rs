@@ -4,6 +4,7 @@ use dvim::analysis::{self, Options, Unwatched};
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::error::Error;
+use dvim::phrase::Fields;
 use dvim::several::{Analysed, compare_arms, holm, pool_imputations, rubin, same_patients};
 use dvim::simulate::{Scenario, simulate};
 use dvim::table::Ids;
@@ -117,7 +118,7 @@ fn data_sets_of_other_patients_are_not_pooled() {
     let Err(Error::Refused(problems)) = pool_imputations(&[set(&cohort, 0), set(&shifted, 1)]) else {
         panic!("other patients")
     };
-    let words = problems[0].found.to_string();
+    let words = problems[0].found.spelled(&Fields);
     assert!(words.contains("1 is in `set` alone (`1`)") && words.contains("1 is in `set` alone (`1201`)"), "{words}");
     // Neither is a data set in which one of them changed arms; nothing need be analysed to see it.
     let mut units = cohort.to_units();

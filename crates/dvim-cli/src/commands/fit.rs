@@ -9,6 +9,7 @@ use dvim_io::atomic::{Access, NewFile};
 use dvim_io::memory::{available, forecast_shape};
 use dvim_io::run::{EffectsFormat, begin_run, write_files};
 use dvim_io::tasks::{Analysed, Asked};
+use dvim_report::spell::CommandLine;
 use dvim_report::text;
 use std::io::Write;
 use std::path::{Path, absolute};
@@ -51,7 +52,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
         file.write(|out| out.write_all(page().as_bytes()))?;
     }
     for w in &done.warnings {
-        say(&w.to_string());
+        say(&w.spelled(&CommandLine));
     }
     print(&said)?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));

@@ -7,6 +7,7 @@ use crate::{Failure, print, say};
 use dvim::analysis::Options;
 use dvim_io::several::{Several, begin_several, is_several};
 use dvim_io::tasks::{Asked, file_name};
+use dvim_report::spell::CommandLine;
 use std::path::{Path, PathBuf};
 
 /// Whether several data sets are asked for.
@@ -31,8 +32,8 @@ pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(),
     let done = Several::new(tables, &names, args.imputation.as_deref(), &roles, options, &asked, progress)?;
     done.write(&args.output, args.force, args.format.format(), &inputs)?;
     done.notes.iter().for_each(|note| say(note));
-    for (set, words) in done.warnings() {
-        say(&format!("in `{set}`: {words}"));
+    for (set, problem) in done.warnings() {
+        say(&format!("in `{set}`: {}", problem.spelled(&CommandLine)));
     }
     print(&done.record.text())?;
     let folders: Vec<&str> = done.record.runs.iter().map(|m| m.folder.as_str()).collect();

@@ -6,6 +6,7 @@ use crate::progress::Lines;
 use crate::{Failure, print, say};
 use dvim_io::atomic::{Access, write_file};
 use dvim_io::journal::{Journal, JournalError};
+use dvim_report::spell::CommandLine;
 use dvim_study::page::{self, Contents};
 use dvim_study::paper::Table;
 use dvim_study::record::{Record, Settings};
@@ -150,7 +151,7 @@ fn open(directory: &Path, settings: &Settings) -> Result<(Journal, Records), Fai
 
 fn stopped(why: Stopped<std::io::Error>) -> Failure {
     match why {
-        Stopped::Job(key, e) => Failure::Other(format!("error: data set {key}: {e}")),
+        Stopped::Job(key, e) => Failure::Other(format!("error: data set {key}: {}", e.spelled(&CommandLine))),
         Stopped::Keep(e) => Failure::from(e),
         Stopped::Cancelled => {
             Failure::Other("error: stopped\n  remedy: the same command goes on where it stopped".into())
