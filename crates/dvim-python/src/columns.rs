@@ -1,6 +1,6 @@
 //! Tables on their way out: columns as bytes of an array, or as lists of text.
 
-use dvim_report::tables::{Cell, EffectRow, EffectTable};
+use dvim_report::tables::{Cell, ColumnKind, EffectRow, EffectTable};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyList, PyTuple};
 
@@ -52,7 +52,7 @@ pub fn of_effects<'a>(table: &EffectTable<'a, impl Fn(usize) -> EffectRow<'a> + 
             push(column, cell, i, table.n);
         }
     }
-    let filled = |c: Option<Out>| c.unwrap_or_else(|| Out::Number(vec![f64::NAN; table.n]));
+    let filled = |c: Option<Out>| c.unwrap_or_else(|| Out::undefined(ColumnKind::Number, table.n));
     names.into_iter().map(String::from).zip(out.into_iter().map(filled)).collect()
 }
 
@@ -62,22 +62,69 @@ fn push(column: &mut Option<Out>, cell: Cell<'_>, i: usize, n: usize) {
         Some(column) => column,
         None => column.insert(match cell {
             Cell::Nothing => return,
-            Cell::Number(_) => Out::Number(vec![f64::NAN; n]),
-            Cell::Count(_) => Out::Count(vec![0; n], vec![true; n]),
-            Cell::Text(_) => Out::Text(vec![None; n]),
+            Cell::Number(_) => Out::undefined(ColumnKind::Number, n),
+            Cell::Count(_) => Out::undefined(ColumnKind::Count, n),
+            Cell::Text(_) => Out::undefined(ColumnKind::Text, n),
         }),
     };
-    match (column, cell) {
-        (Out::Number(v), Cell::Number(x)) => v[i] = x,
-        (Out::Count(v, gaps), Cell::Count(x)) => (v[i], gaps[i]) = (x as i64, false),
-        (Out::Text(v), Cell::Text(x)) => v[i] = Some(x.into_owned()),
-        _ => {}
+    column.set(i, cell);
+}
+
+impl Out {
+    /// A column of `n` rows in which nothing is defined yet.
+    fn undefined(kind: ColumnKind, n: usize) -> Out {
+        match kind {
+            ColumnKind::Text => Out::Text(vec![None; n]),
+            ColumnKind::Number => Out::Number(vec![f64::NAN; n]),
+            ColumnKind::Count => Out::Count(vec![0; n], vec![true; n]),
+        }
+    }
+
+    /// Defines the value of a row.
+    fn set(&mut self, i: usize, cell: Cell<'_>) {
+        match (self, cell) {
+            (Out::Number(v), Cell::Number(x)) => v[i] = x,
+            (Out::Count(v, gaps), Cell::Count(x)) => (v[i], gaps[i]) = (x as i64, false),
+            (Out::Text(v), Cell::Text(x)) => v[i] = Some(x.into_owned()),
+            (_, Cell::Nothing) => {}
+            (_, other) => unreachable!("a column has values of one kind, not {other:?}"),
+        }
     }
 }
 
-/// The columns of a table that is written as CSV. Numbers were written with digits that read back as the same number; a
-/// column is of numbers if every value that is there is one. `texts` names columns that are text whatever they look like.
-pub fn of_csv(texts: &[&str], write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Columns {
+/// The columns of a table whose rows are known cell by cell.
+pub fn of_rows<'a, const N: usize>(
+    columns: &[(&str, ColumnKind); N],
+    rows: impl Iterator<Item = [Cell<'a>; N]>,
+) -> Columns {
+    let rows: Vec<[Cell<'a>; N]> = rows.collect();
+    let mut out: Vec<Out> = columns.iter().map(|(_, kind)| Out::undefined(*kind, rows.len())).collect();
+    for (i, row) in rows.into_iter().enumerate() {
+        out.iter_mut().zip(row).for_each(|(column, cell)| column.set(i, cell));
+    }
+    columns.iter().map(|(name, _)| name.to_string()).zip(out).collect()
+}
+
+/// For [`of_csv`]: what each column of a table of results holds. Those that are not named hold numbers, also where
+/// every one of them happens to be whole.
+pub fn results(texts: &'static [&str], counts: &'static [&str]) -> impl Fn(&str) -> Option<ColumnKind> {
+    move |name| {
+        Some(if texts.contains(&name) {
+            ColumnKind::Text
+        } else if counts.contains(&name) {
+            ColumnKind::Count
+        } else {
+            ColumnKind::Number
+        })
+    }
+}
+
+/// The columns of a table that is written as CSV, whose numbers have digits that read back as the same number. `kind`
+/// says what a column holds; where it says nothing, the column holds what all its values can be read as.
+pub fn of_csv(
+    kind: impl Fn(&str) -> Option<ColumnKind>,
+    write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>,
+) -> Columns {
     let mut bytes = Vec::new();
     write(&mut bytes).expect("memory takes it");
     let mut reader = csv::Reader::from_reader(bytes.as_slice());
@@ -87,25 +134,32 @@ pub fn of_csv(texts: &[&str], write: impl FnOnce(&mut Vec<u8>) -> std::io::Resul
     while reader.read_record(&mut record).expect("rows of equal length") {
         cells.iter_mut().zip(&record).for_each(|(column, cell)| column.push(cell.to_string()));
     }
-    names
-        .into_iter()
-        .zip(cells)
-        .map(|(name, cells)| {
-            let keep = texts.contains(&name.as_str());
-            (name, column_of(cells, keep))
-        })
-        .collect()
+    let column = |(name, cells): (String, Vec<String>)| {
+        let kind = kind(&name).unwrap_or_else(|| kind_of(&cells));
+        let mut out = Out::undefined(kind, cells.len());
+        for (i, cell) in cells.into_iter().enumerate().filter(|(_, c)| !c.is_empty()) {
+            out.set(
+                i,
+                match kind {
+                    ColumnKind::Text => Cell::Text(cell.into()),
+                    ColumnKind::Number => Cell::Number(cell.parse().expect("a number")),
+                    ColumnKind::Count => Cell::Count(cell.parse().expect("a count")),
+                },
+            );
+        }
+        (name, out)
+    };
+    names.into_iter().zip(cells).map(column).collect()
 }
 
-fn column_of(cells: Vec<String>, keep: bool) -> Out {
+/// What all of these texts can be read as; gaps are left to columns of numbers and of texts.
+fn kind_of(cells: &[String]) -> ColumnKind {
     let there = || cells.iter().filter(|c| !c.is_empty());
-    let n_there = there().count();
-    if keep || there().any(|c| c.parse::<f64>().is_err()) {
-        return Out::Text(cells.into_iter().map(|c| Some(c).filter(|c| !c.is_empty())).collect());
-    }
-    let whole: Option<Vec<i64>> = there().map(|c| c.parse().ok()).collect();
-    match whole {
-        Some(whole) if n_there == cells.len() => Out::Count(whole, vec![false; n_there]),
-        _ => Out::Number(cells.iter().map(|c| c.parse().unwrap_or(f64::NAN)).collect()),
+    if there().any(|c| c.parse::<f64>().is_err()) {
+        ColumnKind::Text
+    } else if cells.iter().all(|c| c.parse::<usize>().is_ok()) {
+        ColumnKind::Count
+    } else {
+        ColumnKind::Number
     }
 }

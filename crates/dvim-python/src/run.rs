@@ -25,8 +25,9 @@ use dvim_report::record::{
     AskedRecord, AverageRecord, ByArm, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, RolesRecord, Summary,
 };
 use dvim_report::report::{Page, run_page};
+use dvim_report::tables::{self, ColumnKind};
 use dvim_report::terminal::Terminal;
-use dvim_report::{tables, text};
+use dvim_report::text;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -212,8 +213,7 @@ impl Run {
     /// The columns of `weights.csv`.
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let (cohort, found) = (self.0.cohort(), self.0.found());
-        let columns = columns::of_csv(&["covariate", "level", "fill"], |out| tables::write_weights(out, cohort, found));
-        columns::to_python(py, columns)
+        columns::to_python(py, columns::of_rows(&tables::WEIGHT_COLUMNS, tables::weight_rows(cohort, found)))
     }
 
     /// What is worth knowing of the input, as JSON. A run that was opened says it in the words of its file.
@@ -298,7 +298,8 @@ impl Run {
         let this = Arc::clone(&self.0);
         let found = watch::run(py, threads, progress, move |_| {
             let audit = Audit::of(this.cohort(), this.found(), &[])?;
-            let columns = |b| columns::of_csv(&["id", "treatment"], |out| write_uses(out, this.cohort(), b));
+            let kinds = columns::results(&["id", "treatment"], &["cure_uses", "time_uses"]);
+            let columns = |b| columns::of_csv(&kinds, |out| write_uses(out, this.cohort(), b));
             Ok(audit.balance.as_ref().map(columns))
         })?;
         found.map(|c| columns::to_python(py, c)).transpose()
@@ -357,8 +358,8 @@ impl Run {
             let (cohort, fit) = (this.cohort(), &this.found().fit);
             let found = Predicted::new(cohort, fit, &input.table, id.as_deref(), max_distance, watch)?;
             let members = groups.then(|| {
-                let texts = ["id", "matched_for", "arm", "member"];
-                columns::of_csv(&texts, |out| found.write_members(out, cohort, fit))
+                let kinds = columns::results(&["id", "matched_for", "arm", "member"], &["rank", "event"]);
+                columns::of_csv(kinds, |out| found.write_members(out, cohort, fit))
             });
             Ok((columns::of_effects(&found.table(cohort, fit)), members, found.n_far(), found.n_unserved()))
         })?;
@@ -460,8 +461,10 @@ pub fn simulate<'py>(
         .ok_or_else(|| bad(py, format!("there is no scenario `{scenario}`")))?;
     let (cohort, truth) = watch::run(py, None, None, move |_| {
         let world = dvim::simulate::simulate(scenario, n, confounded, seed);
-        let cohort = columns::of_csv(&[], |out| tables::write_cohort(out, &world.cohort));
-        Ok((cohort, columns::of_csv(&[], |out| tables::write_truth(out, &world))))
+        // A cohort has the types that its file would be read with; the truth has numbers, also where all are whole.
+        let cohort = columns::of_csv(|_| None, |out| tables::write_cohort(out, &world.cohort));
+        let kinds = |name: &str| (name != "id").then_some(ColumnKind::Number);
+        Ok((cohort, columns::of_csv(kinds, |out| tables::write_truth(out, &world))))
     })?;
     Ok((columns::to_python(py, cohort)?, columns::to_python(py, truth)?))
 }
@@ -499,17 +502,20 @@ pub fn compare(
 impl Comparison {
     /// `effects.csv`.
     fn effects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns::to_python(py, columns::of_csv(&["id"], |out| self.0.comparison().write_effects(out)))
+        let kinds = columns::results(&["id", "treatment", "method"], &[]);
+        columns::to_python(py, columns::of_csv(kinds, |out| self.0.comparison().write_effects(out)))
     }
 
     /// `summary.csv`.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns::to_python(py, columns::of_csv(&[], |out| self.0.comparison().write_summary(out)))
+        let kinds = columns::results(&["method"], &["n_units", "time_undefined"]);
+        columns::to_python(py, columns::of_csv(kinds, |out| self.0.comparison().write_summary(out)))
     }
 
     /// `correlations.csv`.
     fn correlations<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        columns::to_python(py, columns::of_csv(&[], |out| self.0.comparison().write_correlations(out)))
+        let kinds = columns::results(&["effect", "method", "other"], &[]);
+        columns::to_python(py, columns::of_csv(kinds, |out| self.0.comparison().write_correlations(out)))
     }
 
     /// What `dvim compare` says.

@@ -108,8 +108,8 @@ impl Several {
 
     /// The columns of the pooled `effects.csv`.
     fn effects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let texts = ["id", "treatment", "flags"];
-        let columns = columns::of_csv(&texts, |out| match &self.content {
+        let kinds = columns::results(&["id", "treatment", "flags"], &["n_imputations"]);
+        let columns = columns::of_csv(kinds, |out| match &self.content {
             Content::Fitted(found) => found.write_effects(out),
             Content::Opened { effects, .. } => {
                 out.extend_from_slice(effects);
@@ -122,7 +122,8 @@ impl Several {
     /// The columns of `averages.csv` or `arms.csv`.
     fn averages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let record = self.summary();
-        let columns = columns::of_csv(&["estimand", "population", "arm"], |out| match record.is_of_arms() {
+        let kinds = columns::results(&["estimand", "population", "arm"], &["n_units"]);
+        let columns = columns::of_csv(kinds, |out| match record.is_of_arms() {
             true => record.write_contrasts(out),
             false => record.write_averages(out),
         });

@@ -4,6 +4,7 @@ use dvim::analysis::{Analysis, Fit, UnitGroups};
 use dvim::arm::ByArm;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
+use dvim::cure::Part;
 use dvim::effect::Effect;
 use dvim::interval::{Interval, two_sided};
 use dvim::schema::Kind;
@@ -139,6 +140,13 @@ impl Row {
         self
     }
 
+    /// A number as it is written.
+    fn number_text(value: f64) -> String {
+        let mut row = Row::default();
+        row.number(value);
+        String::from_utf8(row.text).expect("digits are ASCII")
+    }
+
     /// Ends the row.
     pub fn end(&mut self) -> &mut Row {
         self.text.push(b'\n');
@@ -212,6 +220,11 @@ impl Cell<'_> {
         value.map_or(Cell::Nothing, Cell::Number)
     }
 
+    /// A text, undefined where it is empty.
+    fn text_or_nothing(value: &str) -> Cell<'_> {
+        if value.is_empty() { Cell::Nothing } else { Cell::Text(value.into()) }
+    }
+
     fn write_csv(&self, row: &mut Row) {
         match self {
             Cell::Text(t) => row.text(t),
@@ -229,6 +242,17 @@ impl Cell<'_> {
             Cell::Nothing => serde_json::Value::Null,
         }
     }
+}
+
+/// What the values of a column are, whether or not a row has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ColumnKind {
+    /// Texts.
+    Text,
+    /// Numbers.
+    Number,
+    /// Whole numbers.
+    Count,
 }
 
 /// A row of `effects.csv`.
@@ -397,47 +421,72 @@ pub fn write_effects(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis)
     effect_table(cohort, analysis).write_csv(out)
 }
 
-/// `weights.csv`: for each column of numbers (a numeric covariate, or a level of a category) its two weights, the
-/// scaling under which the distance is taken, and the coefficients of both arms with their standard errors. A row with
-/// a level stands for `value == level`, as 0 or 1, the level `(missing)` for a value that was filled in with `fill`.
-/// All levels of a category carry the weight of the category.
-pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
-    header(&[
-        "covariate",
-        "level",
-        "fill",
-        "cure_weight",
-        "time_weight",
-        "center",
-        "scale",
-        "cure_coefficient_treated",
-        "cure_se_treated",
-        "cure_coefficient_control",
-        "cure_se_control",
-        "time_coefficient_treated",
-        "time_se_treated",
-        "time_coefficient_control",
-        "time_se_control",
-    ])
-    .write_to(out)?;
+/// The columns of `weights.csv`, and what they hold.
+pub const WEIGHT_COLUMNS: [(&str, ColumnKind); 15] = [
+    ("covariate", ColumnKind::Text),
+    ("level", ColumnKind::Text),
+    ("fill", ColumnKind::Text),
+    ("cure_weight", ColumnKind::Number),
+    ("time_weight", ColumnKind::Number),
+    ("center", ColumnKind::Number),
+    ("scale", ColumnKind::Number),
+    ("cure_coefficient_treated", ColumnKind::Number),
+    ("cure_se_treated", ColumnKind::Number),
+    ("cure_coefficient_control", ColumnKind::Number),
+    ("cure_se_control", ColumnKind::Number),
+    ("time_coefficient_treated", ColumnKind::Number),
+    ("time_se_treated", ColumnKind::Number),
+    ("time_coefficient_control", ColumnKind::Number),
+    ("time_se_control", ColumnKind::Number),
+];
+
+/// The rows of `weights.csv`: for each column of numbers (a numeric covariate, or a level of a category) its two
+/// weights, the scaling under which the distance is taken, and the coefficients of both arms with their standard
+/// errors. A row with a level stands for `value == level`, as 0 or 1, the level `(missing)` for a value that was
+/// filled in with `fill`. All levels of a category carry the weight of the category.
+pub fn weight_rows<'a>(
+    cohort: &'a Cohort,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = [Cell<'a>; WEIGHT_COLUMNS.len()]> {
     let fit = &analysis.fit;
     let scaling = &fit.metrics.cure.scaling;
-    let mut row = Row::default();
+    let [control, treated] = &fit.models;
     let columns = cohort.schema().iter().flat_map(|c| c.columns().map(move |j| (c, j)));
-    for (c, j) in columns {
-        row.text(&c.name).text(c.level(j - c.first));
-        match (c.fill, &c.kind) {
-            (None, _) => row.text(""),
-            (Some(v), Kind::Number | Kind::Missing) => row.number(v),
-            (Some(v), Kind::Indicator { zero, one }) => row.text(if v == 1.0 { one } else { zero }),
-            (Some(v), Kind::Category { levels }) => row.text(&levels[v as usize]),
+    columns.map(move |(c, j)| {
+        let fill = match (c.fill, &c.kind) {
+            (None, _) => Cell::Nothing,
+            (Some(v), Kind::Number | Kind::Missing) => Cell::Text(Row::number_text(v).into()),
+            (Some(v), Kind::Indicator { zero, one }) => Cell::text_or_nothing(if v == 1.0 { one } else { zero }),
+            (Some(v), Kind::Category { levels }) => Cell::text_or_nothing(&levels[v as usize]),
         };
-        row.number(fit.metrics.cure.weights[j]).number(fit.metrics.time.weights[j]);
-        row.number(scaling.center[j]).number(scaling.scale[j]);
-        let [control, treated] = &fit.models;
-        for part in [&treated.cure, &control.cure, &treated.latency, &control.latency] {
-            row.number(part.coefficients[j]).maybe(part.standard_errors.as_ref().map(|s| s[j]));
-        }
+        let coefficient = |of: &Part| Cell::Number(of.coefficients[j]);
+        let se = |of: &Part| Cell::maybe(of.standard_errors.as_ref().map(|s| s[j]));
+        [
+            Cell::Text(c.name.as_str().into()),
+            Cell::text_or_nothing(c.level(j - c.first)),
+            fill,
+            Cell::Number(fit.metrics.cure.weights[j]),
+            Cell::Number(fit.metrics.time.weights[j]),
+            Cell::Number(scaling.center[j]),
+            Cell::Number(scaling.scale[j]),
+            coefficient(&treated.cure),
+            se(&treated.cure),
+            coefficient(&control.cure),
+            se(&control.cure),
+            coefficient(&treated.latency),
+            se(&treated.latency),
+            coefficient(&control.latency),
+            se(&control.latency),
+        ]
+    })
+}
+
+/// Writes `weights.csv`: see [`weight_rows`].
+pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+    header(&WEIGHT_COLUMNS.map(|(name, _)| name)).write_to(out)?;
+    let mut row = Row::default();
+    for cells in weight_rows(cohort, analysis) {
+        cells.iter().for_each(|cell| cell.write_csv(&mut row));
         row.end();
     }
     row.write_to(out)
