@@ -1,4 +1,4 @@
-"""Frames in and out. In: any table as columns of the engine, numbers in place. Out: a frame of the kind that came in."""
+"""Frames in and out. In: any table as columns of the engine. Out: a frame of the kind that came in."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 def _add(table: Any, name: str, values: Any, is_id: bool) -> None:
-    """One column: numbers in place where they are contiguous doubles, text by level, ids without loss."""
+    """One column, as it is now: numbers by value, text by level, ids without loss."""
     dtype = getattr(values, "dtype", None)
     if module_of(values) == "pandas":
         if _add_pandas(table, name, values, dtype, is_id):

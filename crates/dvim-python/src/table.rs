@@ -1,4 +1,8 @@
-//! A data frame as a table of the engine: numbers in place, text by level, ids without loss.
+//! A data frame as a table of the engine: numbers without loss, text by level, ids without loss.
+//!
+//! Arrow's buffers never change once they are handed out, so their doubles stay where they are. NumPy's arrays may be
+//! written to at any time, by any thread, also through views that are themselves read-only: their values are copied
+//! while Python calls, and the engine, which works on other threads without the interpreter's lock, never sees them.
 
 use crate::arrow;
 use crate::errors;
@@ -6,12 +10,11 @@ use dvim::table::{Column, Ids, Numbers, Table, TextValues, Values};
 use dvim_io::read::{ReadOptions, ids_of_texts, read_table, text_value};
 use dvim_io::tasks::Input;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// Why a frame cannot be read.
 pub struct Unreadable(pub String);
@@ -101,23 +104,6 @@ pub fn days_to_date(days: i64, nanos: i64) -> String {
     format!("{date}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// Doubles in a buffer of Python, which is kept alive and in place.
-struct InPlace {
-    start: *const f64,
-    len: usize,
-    _buffer: PyBuffer<f64>,
-}
-// SAFETY: the exported buffer cannot move or be freed while it is held, and is only read here.
-unsafe impl Send for InPlace {}
-unsafe impl Sync for InPlace {}
-
-impl AsRef<[f64]> for InPlace {
-    fn as_ref(&self) -> &[f64] {
-        // SAFETY: a C-contiguous buffer of `len` doubles.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
-    }
-}
-
 enum Content {
     Columns(Vec<Column>),
     File(Input),
@@ -204,18 +190,10 @@ impl PyTable {
         PyTable::of_columns(py, columns)
     }
 
-    /// Adds numbers: a C-contiguous buffer of doubles, read in place.
-    fn numbers(&self, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
-        let buffer = PyBuffer::<f64>::get(values)?;
-        let slice = buffer.as_slice_ptr().ok_or_else(|| PyTypeError::new_err("the buffer is not contiguous"))?;
-        let len = buffer.item_count();
-        let start: *const f64 = slice.as_ptr().cast();
-        let values = if len == 0 {
-            Numbers::from(Vec::new())
-        } else {
-            Numbers::shared(Arc::new(InPlace { start, len, _buffer: buffer }))
-        };
-        self.with(name, Values::Number(values));
+    /// Adds numbers: a copy of a buffer of doubles, as it is now.
+    fn numbers(&self, py: Python<'_>, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
+        let values = PyBuffer::<f64>::get(values)?.to_vec(py)?;
+        self.with(name, Values::Number(Numbers::from(values)));
         Ok(())
     }
 
