@@ -1,8 +1,8 @@
 //! The flags: what can be typed, and what it means. No logic.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{Estimator, Options};
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::audit::average::By;
 use dvim::cohort::{Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};

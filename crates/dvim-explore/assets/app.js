@@ -557,7 +557,7 @@ async function patient([id], search) {
   put(main,
     h('div', { class: 'who' },
       h('div', {}, h('h1', { id: 'who' }, `Patient ${first.id}`), h('p', {}, h('span', { class: `dot ${first.arm}` }), who)),
-      h('p', {}, h('a', { href: '#/patients' }, 'All patients'), !run.no_new_patients && [' · ', h('a', { href: `#/new/from/${encodeURIComponent(id)}` }, 'What if this patient were different?')])),
+      h('p', {}, h('a', { href: '#/patients' }, 'All patients'), [' · ', h('a', { href: `#/new/from/${encodeURIComponent(id)}` }, 'What if this patient were different?')])),
     facts(first), found.element);
   leave = found.end;
 }
@@ -728,10 +728,6 @@ let asked = false;
 
 async function newPatient([from, id]) {
   title('New patient');
-  if (run.no_new_patients) {
-    put(main, h('h1', {}, 'New patient'), h('p', { id: 'refused' }, run.no_new_patients));
-    return;
-  }
   if (from === 'from' && id !== undefined) {
     const other = await ask(`/api/patient/${encodeURIComponent(id)}`);
     entered = Object.fromEntries(other.covariates.filter((c) => c.exact !== null).map((c) => [c.name, c.exact]));

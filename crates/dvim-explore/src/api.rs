@@ -4,6 +4,7 @@ use crate::explorer::Explorer;
 use crate::http::{Request, Response, decode};
 use crate::patient::{self, Question, Who};
 use dvim::cohort::{Arm, Cohort};
+use dvim::estimand::Estimand;
 use dvim::schema::{Kind, encode_new};
 use dvim::table::{Column, Table, TextValues, Values};
 use dvim_report::comparison::SYNTHETIC_NOTE;
@@ -12,8 +13,9 @@ use dvim_report::findings::VerdictRecord;
 use dvim_report::plot;
 use dvim_report::record::{AverageRecord, ByArm, CountsRecord, CovariateRecord, VERSION};
 use dvim_report::report::{Page, run_page};
+use dvim_report::learning;
 use dvim_report::spell::CommandLine;
-use dvim_report::text::{self, cross_fit_sentence, grouped, short, worries};
+use dvim_report::text::{self, grouped, short, worries};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -168,10 +170,10 @@ fn question(explorer: &Explorer<'_>, get: impl Fn(&str) -> Option<String>) -> Re
     let members = match get("group") {
         None => None,
         Some(text) => Some(match text.as_str() {
-            "cure-treated" => (0, Arm::Treated),
-            "cure-control" => (0, Arm::Control),
-            "time-treated" => (1, Arm::Treated),
-            "time-control" => (1, Arm::Control),
+            "cure-treated" => (Estimand::Cure, Arm::Treated),
+            "cure-control" => (Estimand::Cure, Arm::Control),
+            "time-treated" => (Estimand::Time, Arm::Treated),
+            "time-control" => (Estimand::Time, Arm::Control),
             _ => {
                 return Err(refuse(
                     422,
@@ -224,8 +226,6 @@ struct RunAnswer {
     follow_up: Vec<[String; 3]>,
     worries: Vec<String>,
     covariates: Vec<CovariateAnswer>,
-    /// Why new patients cannot be entered.
-    no_new_patients: Option<String>,
 }
 
 impl RunAnswer {
@@ -254,15 +254,7 @@ impl RunAnswer {
             counts: summary.counts.clone(),
             averages: summary.average_effects.clone(),
             sentence: text::answer(summary, explorer.time_unit.as_deref().unwrap_or("")).join(" "),
-            how: match &fit.cross_fit {
-                None => format!(
-                    "{} patients trained the two cure models; {} were estimated from groups of {} in each arm.",
-                    grouped(cohort.n_units() - n_estimated),
-                    grouped(n_estimated),
-                    fit.options.group_size
-                ),
-                Some(fit) => cross_fit_sentence(fit).replace('\n', " "),
-            },
+            how: learning::sentence(analysis).replace('\n', " "),
             audited: summary.audit.is_some(),
             verdict: summary.verdict.clone(),
             follow_up: (summary.audit.iter().flat_map(|a| &a.follow_up))
@@ -275,11 +267,10 @@ impl RunAnswer {
                     label: c.label(),
                     binary: c.kind == Kind::Number && is_binary(cohort, c.first),
                     range: (c.kind == Kind::Number).then(|| range(cohort, c.first)),
-                    cure_weight: fit.metrics.cure.weights[c.first],
-                    time_weight: fit.metrics.time.weights[c.first],
+                    cure_weight: fit.description.metrics.cure.weights[c.first],
+                    time_weight: fit.description.metrics.time.weights[c.first],
                 })
                 .collect(),
-            no_new_patients: no_new_patients(explorer),
         }
     }
 }
@@ -392,22 +383,11 @@ fn plane(explorer: &Explorer<'_>, asked: &Asked<'_>) -> Answer {
     Ok(Response::json(200, &answer))
 }
 
-/// Why new patients cannot be estimated, where they cannot.
-fn no_new_patients(explorer: &Explorer<'_>) -> Option<String> {
-    let without_models = explorer.analysis.fit.cross_fit.as_ref().is_some_and(|c| !c.has_models());
-    without_models.then(|| {
-        "The run of the adjusted estimator was saved by an earlier dvim, without its models, which estimate new patients. Fit the cohort again, or repeat the run with dvim rerun.".into()
-    })
-}
-
 fn new_patient(explorer: &Explorer<'_>, asked: &Asked<'_>) -> Answer {
     asked.knows(&[])?;
     let content_type = asked.request.header("content-type")?.unwrap_or_default();
     if content_type.split(';').next().map(str::trim) != Some("application/json") {
         return Err(refuse(415, "the body must be JSON, with Content-Type: application/json"));
-    }
-    if let Some(why) = no_new_patients(explorer) {
-        return Err(refuse(422, why));
     }
     let body: Map<String, Value> = serde_json::from_slice(&asked.request.body)
         .map_err(|e| refuse(400, format!("the body is not a JSON object: {e}")))?;

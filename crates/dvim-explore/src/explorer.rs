@@ -1,8 +1,10 @@
 //! A run made ready to be asked about: who is in it, in any order, and what each patient's groups give.
 
 use crate::filter::{self, Filter};
-use dvim::adjusted::Newcomers;
-use dvim::analysis::{Analysis, Ground, Search};
+use dvim::newcomers::Newcomers;
+use dvim::analysis::Analysis;
+use dvim::ground::Ground;
+use dvim::inspect::Search;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
 use dvim::schema::{Covariate, Kind};
@@ -17,7 +19,7 @@ pub const LARGEST_GROUP: usize = 500;
 pub const SMALLEST_GROUP: usize = 2;
 /// Orders that are kept.
 const KEPT_ORDERS: usize = 12;
-/// Units under the adjusted estimator beyond which packed arms are not kept: there are four for each split.
+/// Units beyond which the packed arms of many folds are not kept: there are four for each fold.
 const MOST_KEPT_UNITS: usize = 300_000;
 
 /// A run, its index and its searches.
@@ -32,7 +34,7 @@ pub struct Explorer<'a> {
     pub time_unit: Option<String>,
     ground: &'a Ground<'a>,
     search: Search<'a>,
-    /// What estimates new patients under the adjusted estimator; made when first asked for.
+    /// What estimates new patients; made when first needed.
     newcomers: OnceLock<Option<Newcomers<'a>>>,
     /// For each unit its place in the effects.
     place: Vec<Place>,
@@ -84,22 +86,22 @@ impl<'a> Explorer<'a> {
         analysis.unserved.iter().enumerate().for_each(|(e, (i, _))| place[*i as usize] = Place::Unserved(e as u32));
         let orders = Mutex::new(VecDeque::new());
         let time_unit = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
-        let (search, newcomers) = (ground.search(), OnceLock::new());
+        let (search, newcomers) = (Search::new(&analysis.fit, ground), OnceLock::new());
         Explorer { cohort, analysis, summary, time_unit, ground, search, newcomers, place, orders }
     }
 
     /// Calls `f` with the search.
     pub fn with_search<T>(&self, f: impl FnOnce(&Search<'_>) -> T) -> T {
-        if self.analysis.fit.cross_fit.is_some() && self.cohort.n_units() > MOST_KEPT_UNITS {
-            f(&self.ground.search())
+        if self.analysis.fit.first().folds.len() > 1 && self.cohort.n_units() > MOST_KEPT_UNITS {
+            f(&Search::new(&self.analysis.fit, self.ground))
         } else {
             f(&self.search)
         }
     }
 
-    /// What estimates new patients under the adjusted estimator; `None` under the paper's, which needs nothing beyond groups.
+    /// What estimates new patients, and corrects groups of any size.
     pub fn newcomers(&self) -> Option<&Newcomers<'a>> {
-        self.newcomers.get_or_init(|| self.analysis.fit.newcomers(self.cohort).ok()).as_ref()
+        self.newcomers.get_or_init(|| Newcomers::new(&self.analysis.fit, self.cohort).ok()).as_ref()
     }
 
     /// The group sizes that can be asked for.
@@ -111,12 +113,7 @@ impl<'a> Explorer<'a> {
 
     /// The run's own group sizes for cure and time: of a unit, or of new patients.
     pub fn own_group_sizes(&self, unit: Option<usize>) -> [usize; 2] {
-        let fit = &self.analysis.fit;
-        match (&fit.cross_fit, unit) {
-            (Some(c), Some(i)) => c.fold(i).choices.map(|c| c.group_size),
-            (Some(c), None) => c.for_newcomers().choices.map(|c| c.group_size),
-            (None, _) => [fit.options.group_size; 2],
-        }
+        self.analysis.fit.fold_of(unit.map(|i| i as u32)).group_size.into_array()
     }
 
     /// Where the effect of a unit is.

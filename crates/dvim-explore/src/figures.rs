@@ -1,7 +1,8 @@
 //! The figures of a patient: those of the report, at the width of the page.
 
-use dvim::analysis::MatchGroup;
-use dvim::audit::passes::Side;
+use dvim::arm::ByArm;
+use dvim::inspect::MatchGroup;
+use dvim::estimand::Estimand;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
 use dvim_report::figures::{self, Look};
@@ -10,18 +11,18 @@ use dvim_report::figures::{self, Look};
 /// serves the same rules as a file.
 pub fn curves(
     cohort: &Cohort,
-    pair: &[MatchGroup; 2],
-    side: Side,
+    pair: &ByArm<MatchGroup>,
+    side: Estimand,
     effect: &Effect,
     horizon: f64,
     confidence: f64,
     look: &Look,
 ) -> String {
     let mut figure = figures::patient(cohort, pair, side, Some(effect), horizon, confidence, look);
-    for (arm, group) in figure.arms.iter_mut().zip([&pair[1], &pair[0]]) {
+    for (arm, group) in figure.arms.iter_mut().zip([&pair.treated, &pair.control]) {
         let censored = group.curve.steps().iter().filter(|s| s.n_censored > 0 && s.time < horizon);
         arm.censored = censored.map(|s| s.time).collect();
-        if side == Side::Cure {
+        if side == Estimand::Cure {
             arm.mean_event_time = None;
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::explorer::{Explorer, Place};
 use crate::figures::curves;
-use dvim::analysis::{MatchGroup, UnitGroups};
-use dvim::audit::passes::Side;
+use dvim::inspect::{MatchGroup, UnitGroups};
+use dvim::estimand::Estimand;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::{Corrected, Effect, Flag};
@@ -34,8 +34,8 @@ pub struct Question {
     pub horizon: Option<f64>,
     /// Width of the figures; `None` for no figures.
     pub width: Option<f64>,
-    /// Whose members are wanted: part (0 cure, 1 time) and arm.
-    pub members: Option<(usize, Arm)>,
+    /// Whose members are wanted.
+    pub members: Option<(Estimand, Arm)>,
 }
 
 /// A flag with its meaning.
@@ -133,8 +133,6 @@ pub struct PatientAnswer {
     members: Option<MembersAnswer>,
 }
 
-const PARTS: [&str; 2] = ["cure", "time"];
-
 /// What was seen of a unit up to a horizon: the words, its time, and whether it had the event.
 pub fn outcome(cohort: &Cohort, unit: usize, horizon: f64) -> (&'static str, f64, bool) {
     let Outcome { time, event, competing, .. } = cohort.outcome(unit);
@@ -160,13 +158,13 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let as_run = size.is_none() && horizon == cohort.horizon();
     let groups = explorer.with_search(|s| s.groups(x, unit.map(|i| i as u32), size));
     let sizes = size.map_or(own_sizes, |k| [k, k]);
-    // Under constraints a group of the adjusted estimator may be smaller than K.
-    let needed = if fit.cross_fit.is_some() && size.is_none() { fit.fewest() } else { sizes[0] };
+    // Under constraints a group of the run's own size may be smaller than K, where the run allows it.
+    let needed = if size.is_none() { fit.options.fewest() } else { sizes[0] };
     // The models that correct are of the run's own horizon.
     let corrected = match unit {
         _ if horizon != cohort.horizon() => None,
         Some(i) if as_run => explorer.effect(i).and_then(|e| e.corrected),
-        _ => explorer.newcomers().and_then(|n| groups.correct(x, unit, n, needed, horizon)),
+        _ => explorer.newcomers().and_then(|n| groups.correct(x, unit.map(|i| i as u32), n, needed, horizon)),
     };
     let unserved = groups.unserved(needed);
     let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
@@ -212,15 +210,15 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         notes: notes(explorer, unit, as_run, horizon == cohort.horizon()),
         sentence: sentence(&row, horizon, unserved.as_ref()),
         correction: corrected.and_then(|c| correction(&groups, horizon, c)),
-        cure: ByArm::map(|z| group(&groups.cure[z.index()])),
-        time_groups: ByArm::map(|z| group(&groups.time[z.index()])),
+        cure: ByArm::map(|z| group(&groups.cure[z])),
+        time_groups: ByArm::map(|z| group(&groups.time[z])),
         figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
             let unit = explorer.time_unit.clone().unwrap_or_default();
             let look = Look { width, time_unit: unit };
             let draw = |pair, side| curves(cohort, pair, side, effect, horizon, fit.options.confidence, &look);
-            [draw(&groups.cure, Side::Cure), draw(&groups.time, Side::Time)]
+            [draw(&groups.cure, Estimand::Cure), draw(&groups.time, Estimand::Time)]
         }),
-        members: question.members.map(|(part, arm)| members(explorer, &groups, part, arm, horizon)),
+        members: question.members.map(|(estimand, arm)| members(explorer, &groups, estimand, arm, horizon)),
         effect: row,
         id: id.map(Cow::into_owned),
     }
@@ -238,7 +236,7 @@ fn flag(f: Flag) -> FlagAnswer {
 
 fn why_unserved(u: &Unserved) -> String {
     let arms: Vec<String> =
-        u.arms().map(|z| format!("{} patients of the {} arm", u.candidates[z.index()], z.name())).collect();
+        u.arms().map(|z| format!("{} patients of the {} arm", u.candidates[z], z.name())).collect();
     format!(
         "Only {} satisfy the constraints of the run, fewer than the group size {}: there is no estimate. A constraint is never relaxed; a smaller group may be possible.",
         arms.join(" and "),
@@ -260,7 +258,10 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool, at_horizon:
                 .into(),
         );
     }
-    let Some(cross_fit) = &explorer.analysis.fit.cross_fit else { return out };
+    let fit = &explorer.analysis.fit;
+    if !fit.is_corrected() {
+        return out;
+    }
     if !at_horizon {
         out.push(
             "The models that correct are of the run's own horizon. What is shown here is what the groups alone give."
@@ -270,7 +271,7 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool, at_horizon:
         out.push(
             "A new patient is estimated by all models of the run together, and corrected as dvim predict does.".into(),
         );
-    } else if !as_run && cross_fit.deals.len() > 1 {
+    } else if !as_run && fit.deals.len() > 1 {
         out.push(
             "These are the groups and the models of the first deal; the run's own numbers are means over all.".into(),
         );
@@ -310,9 +311,9 @@ fn correction(groups: &UnitGroups, horizon: f64, corrected: Corrected) -> Option
     })
 }
 
-fn members(explorer: &Explorer<'_>, groups: &UnitGroups, part: usize, arm: Arm, horizon: f64) -> MembersAnswer {
+fn members(explorer: &Explorer<'_>, groups: &UnitGroups, estimand: Estimand, arm: Arm, horizon: f64) -> MembersAnswer {
     let cohort = explorer.cohort;
-    let group = &[&groups.cure, &groups.time][part][arm.index()];
+    let group = &groups[estimand][arm];
     let member = |(m, &i): (usize, &u32)| {
         let i = i as usize;
         let (outcome, time, event) = outcome(cohort, i, horizon);
@@ -327,7 +328,7 @@ fn members(explorer: &Explorer<'_>, groups: &UnitGroups, part: usize, arm: Arm, 
         }
     };
     MembersAnswer {
-        matched_for: PARTS[part],
+        matched_for: estimand.name(),
         arm: arm.name(),
         label: arm_name(cohort, arm),
         members: group.units.iter().enumerate().map(member).collect(),

@@ -1,7 +1,10 @@
 //! The server over a raw socket: who is let in, what is refused, and that it goes on.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Ground, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::ground::Ground;
+use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow};
 use dvim::outcome::Further;

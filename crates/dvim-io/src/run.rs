@@ -13,11 +13,16 @@
 
 use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
 use crate::manifest::not_ours;
-use dvim::adjusted::{DealValues, FoldModel};
-use dvim::analysis::{Analysis, Fit};
+use dvim::arm::ByArm;
+use dvim::correction::FoldModel;
+use dvim::estimand::ByEstimand;
+use dvim::fold::{DealValues, Description};
+use dvim::analysis::Analysis;
+use dvim::fold::Fit;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
-use dvim::effect::{Corrected, Spread};
+use dvim::effect::Corrected;
+use dvim::joint::Spread;
 use dvim::error::Problem;
 use dvim::martingale::Residual;
 use dvim::metric::Metric;
@@ -271,12 +276,12 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         labels: units.labels.clone(),
         horizon: cohort.horizon(),
         options: (&fit.options).into(),
-        models: fit.models.each_ref().map(ModelRecord::from),
-        covariance: fit.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)),
-        metrics: (&fit.metrics).into(),
+        models: fit.description.models.each_ref().map(ModelRecord::from).into_array(),
+        covariance: fit.description.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)).into_array(),
+        metrics: (&fit.description.metrics).into(),
         further: further_names(units.further).iter().map(|n| n.to_string()).collect(),
-        cross_fit: fit.cross_fit.as_ref().map(CrossFitRecord::from),
-        corrected: corrected_width(fit.cross_fit.as_ref().map_or(1, |c| c.deals.len())),
+        cross_fit: CrossFitRecord::of(fit),
+        corrected: corrected_width(fit.deals.len()),
         fold_models: fold_models(fit).map(|m| PredictorRecord::from(&m.predictor)).collect(),
     };
     out.write_all(MAGIC)?;
@@ -306,29 +311,29 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
     write_array(out, entry.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     write_array(out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
     write_array(out, competing.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
-    if let Some(cross_fit) = &fit.cross_fit {
-        cross_fit.deals.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
+    if fit.is_corrected() {
+        fit.deals.iter().try_for_each(|r| out.write_all(&r.fold_of))?;
         // Not a number where constraints left a unit without groups.
         let mut corrected: Vec<Option<&Corrected>> = vec![None; cohort.n_units()];
         for (&i, effect) in analysis.units.iter().zip(&analysis.effects) {
             corrected[i as usize] = effect.corrected.as_ref();
         }
-        let several = cross_fit.deals.len() > 1;
-        let numbers = corrected.iter().zip(&cross_fit.residuals).flat_map(|(c, r)| {
+        let several = fit.deals.len() > 1;
+        let numbers = corrected.iter().zip(&fit.residuals).flat_map(|(c, r)| {
             let numbers = c.map_or([f64::NAN; CORRECTED], |c| numbers(c, r));
-            let spread = c.and_then(|c| c.split_sd).unwrap_or([f64::NAN; 2]);
+            let spread = c.and_then(|c| c.split_sd).map_or([f64::NAN; 2], ByEstimand::into_array);
             numbers.into_iter().chain(spread.into_iter().filter(move |_| several))
         });
         write_array(out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
-        for v in cross_fit.deals.iter().flat_map(|r| &r.values) {
-            let ([s0, s1], [m0, m1]) = (v.cure_probability, v.mean_event_time);
+        for v in fit.deals.iter().flat_map(|r| &r.values) {
+            let ([s0, s1], [m0, m1]) = (v.cure_probability.into_array(), v.mean_event_time.into_array());
             write_array(out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
         }
         for model in fold_models(fit) {
             write_array(out, &model.covariance, |x| x.to_le_bytes())?;
         }
     }
-    for model in &fit.models {
+    for model in &fit.description.models {
         write_array(out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
     let digest = out.so_far();
@@ -345,22 +350,24 @@ fn corrected_width(n_deals: usize) -> usize {
 
 /// The models of the folds, deal after deal.
 fn fold_models(fit: &Fit) -> impl Iterator<Item = &FoldModel> {
-    fit.cross_fit.iter().flat_map(|c| &c.deals).flat_map(|r| &r.models)
+    fit.folds().filter_map(|f| Some(&f.corrector.as_ref()?.model))
 }
 
 fn numbers(c: &Corrected, r: &Residual) -> [f64; CORRECTED] {
-    let ([s0, s1], [m0, m1]) = (c.cure_probability, c.mean_event_time);
-    let [Spread { variance: [a, b], covariance: ab }, Spread { variance: [d, e], covariance: de }] =
-        [c.cure_spread, c.time_spread];
+    let ([s0, s1], [m0, m1]) = (c.cure_probability.into_array(), c.mean_event_time.into_array());
+    let ([a, b], ab) = (c.spread.cure.variance.into_array(), c.spread.cure.covariance);
+    let ([d, e], de) = (c.spread.time.variance.into_array(), c.spread.time.covariance);
     [s0, s1, m0, m1, a, b, ab, d, e, de, r.cure, r.time]
 }
 
 fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTED]) -> (Corrected, Residual) {
     let corrected = Corrected {
-        cure_probability: [s0, s1],
-        mean_event_time: [m0, m1],
-        cure_spread: Spread { variance: [a, b], covariance: ab },
-        time_spread: Spread { variance: [d, e], covariance: de },
+        cure_probability: [s0, s1].into(),
+        mean_event_time: [m0, m1].into(),
+        spread: ByEstimand {
+            cure: Spread { variance: [a, b].into(), covariance: ab },
+            time: Spread { variance: [d, e].into(), covariance: de },
+        },
         split_sd: None,
     };
     (corrected, Residual { cure, time })
@@ -370,7 +377,11 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
 const DEAL_VALUES: usize = 6;
 
 fn deal_values_of([s0, s1, m0, m1, cure, time]: [f64; DEAL_VALUES]) -> DealValues {
-    DealValues { cure_probability: [s0, s1], mean_event_time: [m0, m1], residual: Residual { cure, time } }
+    DealValues {
+        cure_probability: [s0, s1].into(),
+        mean_event_time: [m0, m1].into(),
+        residual: Residual { cure, time },
+    }
 }
 
 /// The parts of [`Further`] that are there, in the order in which they are stored.
@@ -548,7 +559,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         cohort = cohort.with_schema(CovariateRecord::schema(&header.covariates, p)?);
     }
     let metrics = header.metrics.metrics();
-    let (mut cross_fit, mut corrected) = (None, Vec::new());
+    let (mut cross_fit, mut corrected, mut residuals) = (None, Vec::new(), Vec::with_capacity(n));
     if let Some(record) = &header.cross_fit {
         let n_folds = record.n_folds();
         let width = corrected_width(n_folds.len());
@@ -558,11 +569,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         let fold_of: Vec<Vec<u8>> =
             n_folds.iter().map(|_| Ok(rest.take(n)?.to_vec())).collect::<Result<_, String>>()?;
         let values = rest.array(n.checked_mul(width).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        let mut residuals = Vec::with_capacity(n);
         for unit in values.chunks_exact(width) {
             let (numbers, spread) = unit.split_first_chunk::<CORRECTED>().ok_or("it ends too early")?;
             let (mut of_unit, residual) = corrected_of(*numbers);
-            of_unit.split_sd = spread.first_chunk::<2>().copied();
+            of_unit.split_sd = spread.first_chunk::<2>().map(|sd| ByEstimand::from(*sd));
             corrected.push(of_unit);
             residuals.push(residual);
         }
@@ -586,18 +596,24 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         if models.next().is_some() {
             return Err("it has more models than folds".into());
         }
-        cross_fit = Some(record.cross_fit(deals, residuals, &metrics.cure.scaling)?);
+        cross_fit = Some(record.restore(deals, &metrics.cure.scaling)?);
     }
     let [a, b] = header.covariance;
     let covariance = [a, b].map(|len| if len == 0 { Ok(None) } else { rest.array(len, f64::from_le_bytes).map(Some) });
     let [control, treated] = header.models;
     let [cov_control, cov_treated] = covariance;
-    let fit = Fit {
-        options: header.options.options()?,
-        is_training: marks.iter().map(|m| m & 4 != 0).collect(),
-        models: [control.model(cov_control?, header.horizon)?, treated.model(cov_treated?, header.horizon)?],
-        metrics,
-        cross_fit,
+    let options = header.options.options()?;
+    let is_training = marks.iter().map(|m| m & 4 != 0).collect();
+    let models = ByArm {
+        control: control.model(cov_control?, header.horizon)?,
+        treated: treated.model(cov_treated?, header.horizon)?,
+    };
+    let fit = match cross_fit {
+        None => Fit::of_one_fold(options, is_training, models, metrics),
+        Some((deals, told)) => {
+            let description = Description { models, metrics, cross_fit: Some(told) };
+            Fit { options, is_training, deals, residuals, description }
+        }
     };
     if !rest.0.is_empty() {
         return Err("it is longer than it says".into());
@@ -609,10 +625,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
 /// Whether the parts of a run are of one size, and its numbers numbers: nothing after this validates.
 fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
     let p = cohort.n_covariates();
-    let metrics = [&fit.metrics.cure, &fit.metrics.time];
+    let metrics = [&fit.description.metrics.cure, &fit.description.metrics.time];
     let sized =
         metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
-            && fit.models.iter().all(|m| {
+            && fit.description.models.iter().all(|m| {
                 let q = 2 * p + 3;
                 let parts = [&m.cure, &m.latency];
                 let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
@@ -630,10 +646,11 @@ fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
                 && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
                 && m.scaling.center.iter().all(|c| c.is_finite())
         });
-    let k = fit.fewest();
-    let usable = fit.cross_fit.iter().flat_map(|c| c.folds()).all(|f| {
+    let k = fit.options.fewest();
+    let usable = fit.folds().all(|f| {
         let weights = |m: &Metric| m.weights.len() == p && m.weights.iter().all(|w| *w >= 0.0 && w.is_finite());
-        f.metrics.iter().flatten().all(weights) && f.choices.iter().all(|c| c.group_size > 0 && c.weight.is_finite())
+        let weight = f.corrector.iter().flat_map(|c| c.weight.iter()).all(|w| w.is_finite());
+        f.metrics.iter().flatten().all(weights) && f.group_size.iter().all(|k| *k > 0) && weight
     });
     let pool = |z: Arm| units.clone().filter(|&i| cohort.arm(i) == z && !fit.is_training[i]).count();
     if !sized || !valid || !usable || p == 0 || k == 0 || Arm::BOTH.into_iter().any(|z| pool(z) < k) {

@@ -5,7 +5,12 @@ use crate::atomic::{Directory, Hashing, hex};
 use crate::manifest;
 use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
-use dvim::analysis::{self, Analysis, Estimator, Fit, Ground, Options, UnitGroups, Watch};
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::fold::Fit;
+use dvim::ground::Ground;
+use dvim::inspect::{Search, UnitGroups};
+use dvim::watch::Watch;
 use dvim::audit::Audit;
 use dvim::audit::average::By;
 use dvim::cohort::{Admitted, Arm, Cohort, Flow, Roles};
@@ -234,13 +239,13 @@ impl Analysed {
 pub fn groups_of(cohort: &Cohort, fit: &Fit, id: &str) -> Result<(usize, UnitGroups), Error> {
     let unit = cohort.unit(id)?;
     let groups = fit.match_groups(cohort, unit);
-    let k = fit.fewest();
-    match Arm::BOTH.into_iter().find(|z| groups.cure[z.index()].units.len() < k) {
+    let k = fit.options.fewest();
+    match Arm::BOTH.into_iter().find(|z| groups.cure[*z].units.len() < k) {
         Some(arm) => Err(Error::Refused(vec![Problem::error(
             ProblemKind::BadConstraint,
             format!(
                 "patient `{id}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than {k}",
-                groups.cure[arm.index()].units.len(),
+                groups.cure[arm].units.len(),
                 arm.name()
             ),
             "a constraint is never relaxed",
@@ -286,10 +291,7 @@ impl Predicted {
         }
         let ids = ids_of(table, id);
         let covariates = encode_new(cohort.schema(), table).map_err(Error::Refused)?;
-        let own = match fit.cross_fit {
-            Some(_) => known(cohort, &ids, &covariates),
-            None => vec![None; table.n_rows()],
-        };
+        let own = fit.recognised(table.n_rows(), || known(cohort, &ids, &covariates));
         let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
         Ok(Predicted { ids, covariates, own, found, max_distance })
     }
@@ -300,8 +302,7 @@ impl Predicted {
     }
 
     fn is_far(&self, e: &Effect) -> bool {
-        let farthest =
-            Arm::BOTH.iter().map(|&z| e.arm(z)).fold(0.0, |d: f64, a| d.max(a.cure.diameter).max(a.time.diameter));
+        let farthest = e.groups.iter().flatten().map(|g| g.diameter).fold(0.0, f64::max);
         self.max_distance.is_some_and(|most| farthest > most)
     }
 
@@ -337,8 +338,8 @@ impl Predicted {
     /// Writes who is in the groups of each patient: one row for each member.
     pub fn write_members(&self, out: &mut impl Write, cohort: &Cohort, fit: &Fit) -> io::Result<()> {
         let p = cohort.n_covariates();
-        let ground = Ground::new(fit, cohort);
-        let search = ground.search();
+        let ground = Ground::of_fit(fit, cohort).map_err(io::Error::other)?;
+        let search = Search::new(fit, &ground);
         let groups = |i: usize| {
             let x = &self.covariates[i * p..(i + 1) * p];
             (self.ids.text(i), search.groups(x, self.own[i], None))

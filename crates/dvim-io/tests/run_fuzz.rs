@@ -1,7 +1,9 @@
 //! A run directory that was damaged in any way is refused or opened; it never panics, hangs or asks for absurd memory.
 //! Damage that a checksum would catch is also tried with the checksum mended, so that the parser behind it is reached.
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow, Units};
 use dvim::schema::Covariate;

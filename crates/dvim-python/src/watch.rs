@@ -1,7 +1,7 @@
 //! Long work beside the interpreter: on threads of its own, with the lock released, open to Ctrl-C and to questions.
 
 use crate::errors;
-use dvim::analysis::Watch;
+use dvim::watch::Watch;
 use dvim::error::Error;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

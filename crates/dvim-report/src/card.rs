@@ -3,12 +3,13 @@
 
 use crate::audit::with_interval;
 use crate::figures::{self, Look};
+use crate::learning;
 use crate::plot::escape;
 use crate::record::Summary;
 use crate::several::{SeveralRecord, Shown};
 use crate::text::{answer, grouped, short, worries};
 use dvim::analysis::Analysis;
-use dvim::audit::passes::Side;
+use dvim::estimand::Estimand;
 use dvim::cohort::Cohort;
 
 /// Worries that a card lists; the rest is counted.
@@ -47,10 +48,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
         grouped(t.n_events + c.n_events),
         short(summary.horizon),
         grouped(analysis.units.len()),
-        match &analysis.fit.cross_fit {
-            None => format!("groups of {} in each arm, the paper's estimator", summary.options.group_size),
-            Some(_) => "the adjusted estimator".into(),
-        },
+        learning::name(&analysis.fit),
         ["all", "treated", "control"].map(|p| format!("<th style=\"{CELL}\">{p}</th>")).concat(),
         row("cure effect, points", "cure_effect", 100.0),
         row("time effect", "time_effect", 1.0),
@@ -79,7 +77,7 @@ fn histograms(analysis: &Analysis, summary: &Summary) -> String {
         figure.about.height = Some(90.0);
         figure.svg()
     };
-    Side::BOTH.map(figure).concat()
+    Estimand::BOTH.map(figure).concat()
 }
 
 /// The card of several runs.

@@ -192,7 +192,7 @@ impl Comparison<'_> {
         let mut out = Vec::new();
         let learned = self.learned;
         for arm in Arm::BOTH {
-            let certificate = &learned.fit.models[arm.index()].certificate;
+            let certificate = &learned.fit.description.models[arm].certificate;
             if !certificate.converged || certificate.penalty.is_some() {
                 out.push(format!("The cure model of the {} arm is not a plain maximum of its likelihood: MCM KNN and the cure model alone rest on a penalised or unfinished fit.", arm.name()));
             }

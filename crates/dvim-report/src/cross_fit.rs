@@ -1,9 +1,12 @@
 //! What the adjusted estimator learned, as records: for `summary.json`, and its models for a saved run.
 
 use crate::record::{ByArm, family};
-use dvim::adjusted::{Choice, CrossFit, Deal, DealValues, Fold, FoldModel, PathPoint, SplitAverage};
+use dvim::arm::ByArm as EngineByArm;
+use dvim::correction::{Corrector, FoldModel};
+use dvim::effect::Four;
+use dvim::estimand::{ByEstimand, Estimand};
+use dvim::fold::{Choice, CrossFit, Deal, DealValues, Fit, Fold, PathPoint, SplitAverage};
 use dvim::joint::{Column, Predictor, Shape, Term};
-use dvim::martingale::Residual;
 use dvim::metric::{Metric, Scaling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,18 +18,6 @@ pub struct ChoiceRecord {
     pub group_size: usize,
     /// Weight of the group's offset from the model.
     pub weight: f64,
-}
-
-impl From<&Choice> for ChoiceRecord {
-    fn from(c: &Choice) -> ChoiceRecord {
-        ChoiceRecord { group_size: c.group_size, weight: c.weight }
-    }
-}
-
-impl ChoiceRecord {
-    fn choice(&self) -> Choice {
-        Choice { group_size: self.group_size, weight: self.weight }
-    }
 }
 
 /// One point of the path over which K and w were chosen.
@@ -58,23 +49,28 @@ pub struct FoldRecord {
     pub warnings: Vec<String>,
 }
 
-impl From<&Fold> for FoldRecord {
-    fn from(f: &Fold) -> FoldRecord {
+impl FoldRecord {
+    fn of(fold: &Fold, corrector: &Corrector) -> FoldRecord {
+        let choice = |estimand: Estimand| ChoiceRecord {
+            group_size: fold.group_size[estimand],
+            weight: corrector.weight[estimand],
+        };
         FoldRecord {
-            cure: (&f.choices[0]).into(),
-            time: (&f.choices[1]).into(),
-            weights: f.metrics.each_ref().map(|part| part.each_ref().map(|m| m.weights.clone())),
-            warnings: f.warnings.clone(),
+            cure: choice(Estimand::Cure),
+            time: choice(Estimand::Time),
+            weights: fold.metrics.each_ref().map(|of| of.each_ref().map(|m| m.weights.clone()).into_array()).into_array(),
+            warnings: fold.warnings.clone(),
         }
     }
-}
 
-impl FoldRecord {
-    fn fold(&self, scaling: &Scaling) -> Fold {
-        let metric = |weights: &Vec<f64>| Metric { weights: weights.clone(), scaling: scaling.clone() };
+    fn fold(&self, scaling: &Scaling, leftover: Four<f64>, model: FoldModel) -> Fold {
+        let metric = |weights: Vec<f64>| Metric { weights, scaling: scaling.clone() };
+        let metrics = ByEstimand::from(self.weights.clone()).map(|of| EngineByArm::from(of).map(metric));
+        let weight = ByEstimand { cure: self.cure.weight, time: self.time.weight };
         Fold {
-            metrics: self.weights.each_ref().map(|part| part.each_ref().map(metric)),
-            choices: [self.cure.choice(), self.time.choice()],
+            metrics,
+            group_size: ByEstimand { cure: self.cure.group_size, time: self.time.group_size },
+            corrector: Some(Corrector { weight, leftover, model }),
             warnings: self.warnings.clone(),
         }
     }
@@ -140,10 +136,15 @@ pub struct SplitAverageRecord {
 
 impl From<&SplitAverage> for SplitAverageRecord {
     fn from(a: &SplitAverage) -> SplitAverageRecord {
-        let [[cure_effect, time_effect], [cure_effect_sd, time_effect_sd]] =
-            [a.mean, a.sd].map(|v| v.map(|x| Some(x).filter(|x| x.is_finite())));
-        let (deal, n_units) = (a.deal + 1, a.n_units);
-        SplitAverageRecord { deal, n_units, cure_effect, time_effect, cure_effect_sd, time_effect_sd }
+        let [mean, sd] = [a.mean, a.sd].map(|v| v.map(|x| Some(x).filter(|x| x.is_finite())));
+        SplitAverageRecord {
+            deal: a.deal + 1,
+            n_units: a.n_units,
+            cure_effect: mean.cure,
+            time_effect: mean.time,
+            cure_effect_sd: sd.cure,
+            time_effect_sd: sd.time,
+        }
     }
 }
 
@@ -153,8 +154,8 @@ impl SplitAverageRecord {
         SplitAverage {
             deal: self.deal.saturating_sub(1),
             n_units: self.n_units,
-            mean: [self.cure_effect, self.time_effect].map(number),
-            sd: [self.cure_effect_sd, self.time_effect_sd].map(number),
+            mean: ByEstimand { cure: self.cure_effect, time: self.time_effect }.map(number),
+            sd: ByEstimand { cure: self.cure_effect_sd, time: self.time_effect_sd }.map(number),
         }
     }
 }
@@ -182,71 +183,59 @@ pub struct LeftoverRecord {
 }
 
 impl LeftoverRecord {
-    fn of(leftover: &[[f64; 2]; 2]) -> LeftoverRecord {
-        let pair = |part: usize| ByArm::map(|z| leftover[part][z.index()]);
-        LeftoverRecord { cure: pair(0), time: pair(1) }
+    /// All folds of a deal have one leftover variance.
+    fn of(deal: &Deal) -> LeftoverRecord {
+        let leftover = deal.folds.iter().find_map(|f| Some(f.corrector.as_ref()?.leftover)).unwrap_or_default();
+        let pair = |estimand: Estimand| ByArm::map(|z| leftover[estimand][z]);
+        LeftoverRecord { cure: pair(Estimand::Cure), time: pair(Estimand::Time) }
     }
 
-    fn leftover(&self) -> [[f64; 2]; 2] {
-        [&self.cure, &self.time].map(|v| [v.control, v.treated])
+    fn leftover(&self) -> Four<f64> {
+        let pair = |v: &ByArm<f64>| EngineByArm { control: v.control, treated: v.treated };
+        ByEstimand { cure: pair(&self.cure), time: pair(&self.time) }
     }
-}
-
-impl From<&CrossFit> for CrossFitRecord {
-    fn from(c: &CrossFit) -> CrossFitRecord {
-        let folds = |r: &Deal| r.folds.iter().map(FoldRecord::from).collect();
-        let further = |r: &Deal| DealRecord { folds: folds(r), leftover_variance: LeftoverRecord::of(&r.leftover) };
-        CrossFitRecord {
-            latency: c.family.name().into(),
-            latencies: c.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
-            strengths: c.strengths,
-            folds: folds(c.first()),
-            path: c
-                .path
-                .iter()
-                .map(|p| PathRecord {
-                    estimand: if p.is_time { "time_effect" } else { "cure_effect" }.into(),
-                    group_size: p.choice.group_size,
-                    weight: p.choice.weight,
-                    loss: p.loss,
-                    se: p.se,
-                })
-                .collect(),
-            leftover_variance: LeftoverRecord::of(&c.first().leftover),
-            further_deals: c.deals[1..].iter().map(further).collect(),
-            split_sd: c.typical_split_sd(),
-            split_averages: c.averages.iter().map(SplitAverageRecord::from).collect(),
-            split_averages_sd: c.split_spread().map(|s| SplitSpreadRecord {
-                cure_effect: s.sd[0],
-                time_effect: s.sd[1],
-                cure_effect_by_chance: s.by_chance[0],
-                time_effect_by_chance: s.by_chance[1],
-            }),
-        }
-    }
-}
-
-/// What a saved run keeps of one deal for every unit.
-pub struct KeptDeal {
-    /// The fold of each unit.
-    pub fold_of: Vec<u8>,
-    /// The model of each fold; empty in runs of earlier versions.
-    pub models: Vec<FoldModel>,
-    /// What the deal made of each unit; empty where there is one deal.
-    pub values: Vec<DealValues>,
 }
 
 impl CrossFitRecord {
-    /// What it records, with what is kept of each deal and the residuals of each unit.
-    pub fn cross_fit(
-        &self,
-        deals: Vec<KeptDeal>,
-        residuals: Vec<Residual>,
-        scaling: &Scaling,
-    ) -> Result<CrossFit, String> {
+    /// Records what cross-fitting learned; `None` after one honest split.
+    pub fn of(fit: &Fit) -> Option<CrossFitRecord> {
+        let told = fit.description.cross_fit.as_ref()?;
+        let folds = |deal: &Deal| {
+            let record = |f: &Fold| Some(FoldRecord::of(f, f.corrector.as_ref()?));
+            deal.folds.iter().filter_map(record).collect()
+        };
+        let further = |d: &Deal| DealRecord { folds: folds(d), leftover_variance: LeftoverRecord::of(d) };
+        let path = |p: &PathPoint| PathRecord {
+            estimand: format!("{}_effect", p.estimand.name()),
+            group_size: p.choice.group_size,
+            weight: p.choice.weight,
+            loss: p.loss,
+            se: p.se,
+        };
+        Some(CrossFitRecord {
+            latency: told.family.name().into(),
+            latencies: told.families.iter().map(|(f, v)| (f.name().to_string(), *v)).collect(),
+            strengths: told.strengths.map(ByEstimand::into_array),
+            folds: folds(fit.first()),
+            path: told.path.iter().map(path).collect(),
+            leftover_variance: LeftoverRecord::of(fit.first()),
+            further_deals: fit.deals[1..].iter().map(further).collect(),
+            split_sd: fit.typical_split_sd().map(ByEstimand::into_array),
+            split_averages: told.averages.iter().map(SplitAverageRecord::from).collect(),
+            split_averages_sd: told.split_spread().map(|s| SplitSpreadRecord {
+                cure_effect: s.sd.cure,
+                time_effect: s.sd.time,
+                cure_effect_by_chance: s.by_chance.cure,
+                time_effect_by_chance: s.by_chance.time,
+            }),
+        })
+    }
+
+    /// The deals and what is told of them, with what is kept of each deal.
+    pub fn restore(&self, kept: Vec<KeptDeal>, scaling: &Scaling) -> Result<(Vec<Deal>, CrossFit), String> {
         let families = self.latencies.iter().map(|(n, v)| Ok((family(n)?, *v))).collect::<Result<_, String>>()?;
         let recorded = self.deals();
-        if recorded.len() != deals.len() {
+        if recorded.len() != kept.len() {
             return Err("its deals do not fit together".into());
         }
         let deal = |((folds, leftover), kept): ((&[FoldRecord], &LeftoverRecord), KeptDeal)| {
@@ -254,27 +243,29 @@ impl CrossFitRecord {
             if fold_of.iter().any(|&f| f as usize >= folds.len()) {
                 return Err("a unit is in a fold that does not exist".to_string());
             }
-            let folds = folds.iter().map(|f| f.fold(scaling)).collect();
-            Ok(Deal { fold_of, folds, models, leftover: leftover.leftover(), values })
+            if models.len() != folds.len() {
+                return Err("it was written by an earlier dvim, without its models; run `dvim fit` again".to_string());
+            }
+            let folds = folds.iter().zip(models).map(|(f, model)| f.fold(scaling, leftover.leftover(), model));
+            Ok(Deal { fold_of, folds: folds.collect(), values })
         };
-        Ok(CrossFit {
-            deals: recorded.into_iter().zip(deals).map(deal).collect::<Result<_, String>>()?,
-            residuals,
-            averages: self.split_averages.iter().map(SplitAverageRecord::average).collect(),
+        let estimand = |name: &str| Estimand::BOTH.into_iter().find(|e| name == format!("{}_effect", e.name()));
+        let path = |p: &PathRecord| {
+            Ok(PathPoint {
+                estimand: estimand(&p.estimand).ok_or_else(|| format!("unknown estimand `{}`", p.estimand))?,
+                choice: Choice { group_size: p.group_size, weight: p.weight },
+                loss: p.loss,
+                se: p.se,
+            })
+        };
+        let told = CrossFit {
             family: family(&self.latency)?,
             families,
-            strengths: self.strengths,
-            path: self
-                .path
-                .iter()
-                .map(|p| PathPoint {
-                    is_time: p.estimand == "time_effect",
-                    choice: Choice { group_size: p.group_size, weight: p.weight },
-                    loss: p.loss,
-                    se: p.se,
-                })
-                .collect(),
-        })
+            strengths: self.strengths.map(ByEstimand::from),
+            path: self.path.iter().map(path).collect::<Result<_, String>>()?,
+            averages: self.split_averages.iter().map(SplitAverageRecord::average).collect(),
+        };
+        Ok((recorded.into_iter().zip(kept).map(deal).collect::<Result<_, String>>()?, told))
     }
 
     /// The folds and the leftover variance of each deal.
@@ -288,6 +279,16 @@ impl CrossFitRecord {
     pub fn n_folds(&self) -> Vec<usize> {
         self.deals().iter().map(|(folds, _)| folds.len()).collect()
     }
+}
+
+/// What a saved run keeps of one deal for every unit.
+pub struct KeptDeal {
+    /// The fold of each unit.
+    pub fold_of: Vec<u8>,
+    /// The model of each fold.
+    pub models: Vec<FoldModel>,
+    /// What the deal made of each unit; empty where there is one deal.
+    pub values: Vec<DealValues>,
 }
 
 /// A column of a fold's model.

@@ -11,11 +11,14 @@ use crate::plot::{
 };
 use crate::record::{AverageRecord, Summary};
 use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
-use dvim::analysis::{Analysis, Fit, MatchGroup};
+use dvim::analysis::Analysis;
+use dvim::arm::ByArm;
+use dvim::fold::Fit;
+use dvim::inspect::MatchGroup;
 use dvim::audit::average::By;
 use dvim::audit::follow_up;
 use dvim::audit::individual::examples;
-use dvim::audit::passes::Side;
+use dvim::estimand::Estimand;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::{Corrected, Effect};
 use dvim::interval;
@@ -54,19 +57,19 @@ impl Look {
     }
 
     /// The axis of an effect.
-    pub fn axis(&self, side: Side) -> Axis {
+    pub fn axis(&self, side: Estimand) -> Axis {
         match side {
-            Side::Cure => Axis::new("Cure effect (percentage points)").format(Format::Points),
-            Side::Time => Axis::new(self.time("Time effect")).format(Format::Signed),
+            Estimand::Cure => Axis::new("Cure effect (percentage points)").format(Format::Points),
+            Estimand::Time => Axis::new(self.time("Time effect")).format(Format::Signed),
         }
     }
 }
 
 /// The estimand of a side in files, its name, and what lies below and above zero.
-fn words_of(side: Side) -> (&'static str, &'static str, &'static str, &'static str) {
+fn words_of(side: Estimand) -> (&'static str, &'static str, &'static str, &'static str) {
     match side {
-        Side::Cure => ("cure_effect", "Cure effect", "treatment cures fewer", "treatment cures more"),
-        Side::Time => ("time_effect", "Time effect", "treatment hastens events", "treatment delays events"),
+        Estimand::Cure => ("cure_effect", "Cure effect", "treatment cures fewer", "treatment cures more"),
+        Estimand::Time => ("time_effect", "Time effect", "treatment hastens events", "treatment delays events"),
     }
 }
 
@@ -134,24 +137,24 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
 /// is what the groups say of the patient there.
 pub fn patient(
     cohort: &Cohort,
-    pair: &[MatchGroup; 2],
-    side: Side,
+    pair: &ByArm<MatchGroup>,
+    side: Estimand,
     effect: Option<&Effect>,
     horizon: f64,
     confidence: f64,
     look: &Look,
 ) -> SurvivalCurves {
     let arms = READING_ORDER.map(|arm| {
-        let group = &pair[arm.index()];
+        let group = &pair[arm];
         drawn_arm(arm_name(cohort, arm), &group.curve, horizon, confidence)
     });
     let words = effect.and_then(|e| match side {
-        Side::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure_matched(), 1))),
-        Side::Time => e.time_matched().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
+        Estimand::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure_matched(), 1))),
+        Estimand::Time => e.time_matched().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
     });
     let (cure_effect, time_effect) = match side {
-        Side::Cure => (words.clone(), None),
-        Side::Time => (None, words.clone()),
+        Estimand::Cure => (words.clone(), None),
+        Estimand::Time => (None, words.clone()),
     };
     SurvivalCurves {
         about: look
@@ -159,8 +162,8 @@ pub fn patient(
                 format!("Event-free survival of the groups matched for {}", side.name()),
                 format!(
                     "Two curves, of the {} treated and the {} control patients most alike. {}",
-                    pair[1].units.len(),
-                    pair[0].units.len(),
+                    pair.treated.units.len(),
+                    pair.control.units.len(),
                     words.map_or(String::new(), |w| format!("{w}."))
                 ),
             )
@@ -175,12 +178,12 @@ pub fn patient(
 }
 
 /// How one effect is spread over patients.
-pub fn effects(analysis: &Analysis, summary: &Summary, side: Side, look: &Look) -> EffectHistogram {
+pub fn effects(analysis: &Analysis, summary: &Summary, side: Estimand, look: &Look) -> EffectHistogram {
     let (estimand, name, below, above) = words_of(side);
     let all = analysis.effects.len();
     let values: Vec<f64> = match side {
-        Side::Cure => analysis.effects.iter().map(Effect::cure).collect(),
-        Side::Time => analysis.effects.iter().filter_map(Effect::time).collect(),
+        Estimand::Cure => analysis.effects.iter().map(Effect::cure).collect(),
+        Estimand::Time => analysis.effects.iter().filter_map(Effect::time).collect(),
     };
     let mean = summary.average(estimand, "all");
     EffectHistogram {
@@ -233,13 +236,13 @@ pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[
         about: look.about("Cure effect against time effect", format!("One point for each patient. {quadrants}")),
         points: analysis.effects.iter().map(|e| (e.cure(), e.time().unwrap_or(f64::NAN))).collect(),
         highlights: patients.chain(average).collect(),
-        cure_axis: look.axis(Side::Cure),
-        time_axis: look.axis(Side::Time),
+        cure_axis: look.axis(Estimand::Cure),
+        time_axis: look.axis(Estimand::Time),
     }
 }
 
 /// An average effect over all, over each arm and by subgroup.
-pub fn averages(summary: &Summary, side: Side, look: &Look) -> ForestPlot {
+pub fn averages(summary: &Summary, side: Estimand, look: &Look) -> ForestPlot {
     let (estimand, name, below, above) = words_of(side);
     let row = |a: &AverageRecord, label: String| ForestRow {
         label,
@@ -295,8 +298,8 @@ pub fn weights(cohort: &Cohort, fit: &Fit, look: &Look) -> MetricWeights {
         .iter()
         .map(|c| WeightRow {
             covariate: c.label(),
-            cure: fit.metrics.cure.weights[c.first],
-            time: fit.metrics.time.weights[c.first],
+            cure: fit.description.metrics.cure.weights[c.first],
+            time: fit.description.metrics.time.weights[c.first],
         })
         .collect();
     let top = |of: fn(&WeightRow) -> f64| {
@@ -332,13 +335,13 @@ pub fn balance(of: &BalanceRecord, look: &Look) -> LovePlot {
 }
 
 /// An average effect had the horizon been another.
-pub fn horizon(audit: &AuditRecord, chosen: f64, side: Side, look: &Look) -> LineChart {
+pub fn horizon(audit: &AuditRecord, chosen: f64, side: Estimand, look: &Look) -> LineChart {
     let (_, name, ..) = words_of(side);
     let points: Vec<LinePoint> = audit
         .horizons
         .iter()
         .filter_map(|h| {
-            let [v, low, high] = if side == Side::Cure { h.cure_effect } else { h.time_effect }?;
+            let [v, low, high] = if side == Estimand::Cure { h.cure_effect } else { h.time_effect }?;
             Some(LinePoint { x: h.horizon, y: Estimate::new(v, low, high) })
         })
         .collect();
@@ -469,7 +472,7 @@ pub fn draw(
     Ok(match kind {
         Kind::Effects => {
             let analysis = effects_of()?;
-            let both = Side::BOTH.map(|side| effects(analysis, summary, side, look).svg());
+            let both = Estimand::BOTH.map(|side| effects(analysis, summary, side, look).svg());
             stack("Effects of each patient", "Histograms of the cure effects and of the time effects.", &both)
         }
         Kind::Curves => curves(cohort, confidence, look).svg(),
@@ -483,7 +486,7 @@ pub fn draw(
         }
         Kind::Weights => weights(cohort, fit, look).svg(),
         Kind::Averages => {
-            let both = Side::BOTH.map(|side| averages(summary, side, look).svg());
+            let both = Estimand::BOTH.map(|side| averages(summary, side, look).svg());
             stack("Average effects", "Forest plots of the cure effect and of the time effect.", &both)
         }
         Kind::Horizon => {
@@ -491,7 +494,7 @@ pub fn draw(
             if audit.horizons.is_empty() {
                 return Err("effects at other horizons are not in the files of this run".into());
             }
-            let both = Side::BOTH.map(|side| horizon(audit, summary.horizon, side, look).svg());
+            let both = Estimand::BOTH.map(|side| horizon(audit, summary.horizon, side, look).svg());
             stack("Average effects over the horizon", "Lines with bands: the cure effect, the time effect.", &both)
         }
         Kind::FollowUp => follow_up(cohort, confidence, look).svg(),
@@ -501,7 +504,7 @@ pub fn draw(
             let effect = groups
                 .effect(cohort.horizon(), corrected.get(unit).copied())
                 .ok_or_else(|| format!("patient `{id}` has no match group under the constraints"))?;
-            let pairs = [(&groups.cure, Side::Cure), (&groups.time, Side::Time)];
+            let pairs = [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)];
             let both = pairs.map(|(pair, side)| {
                 patient(cohort, pair, side, Some(&effect), summary.horizon, confidence, look).svg()
             });

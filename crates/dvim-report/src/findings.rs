@@ -3,7 +3,7 @@
 use crate::record::ByArm;
 use dvim::audit::baseline::BaselineRow;
 use dvim::audit::individual::{Individual, Spread};
-use dvim::audit::passes::Side;
+use dvim::estimand::Estimand;
 use dvim::audit::verdict::Verdict;
 use dvim::cohort::Arm;
 use serde::{Deserialize, Serialize};
@@ -167,13 +167,13 @@ pub struct VerdictRecord {
 
 impl From<&Verdict> for VerdictRecord {
     fn from(v: &Verdict) -> VerdictRecord {
-        let support = |side: Side| {
+        let support = |side: Estimand| {
             let found = v.support[side as usize];
             SupportRecord { support: found.name().into(), words: found.words(side) }
         };
         VerdictRecord {
-            cure_effect: support(Side::Cure),
-            time_effect: support(Side::Time),
+            cure_effect: support(Estimand::Cure),
+            time_effect: support(Estimand::Time),
             reasons: v
                 .reasons
                 .iter()

@@ -5,6 +5,7 @@ pub mod comparison;
 pub mod plot;
 pub mod audit;
 pub mod cross_fit;
+pub mod learning;
 pub mod figures;
 pub mod findings;
 pub mod record;

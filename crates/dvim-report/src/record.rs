@@ -5,8 +5,10 @@ use crate::audit::AuditRecord;
 use crate::cross_fit::CrossFitRecord;
 use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
 use crate::spell::CommandLine;
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{Analysis, Estimator, Fit, Options};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::Analysis;
+use dvim::options::{Estimator, Options};
+use dvim::fold::Fit;
 use dvim::audit::Audit;
 use dvim::audit::average::AverageEffect;
 use dvim::audit::baseline::baseline;
@@ -698,8 +700,8 @@ impl Summary {
             horizon: cohort.horizon(),
             options: (&analysis.fit.options).into(),
             counts: ByArm::map(|z| CountsRecord::of(cohort, &analysis.fit, z)),
-            models: ByArm::map(|z| ModelRecord::from(&analysis.fit.models[z.index()])),
-            adjusted: analysis.fit.cross_fit.as_ref().map(CrossFitRecord::from),
+            models: ByArm::map(|z| ModelRecord::from(&analysis.fit.description.models[z])),
+            adjusted: CrossFitRecord::of(&analysis.fit),
             average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
             verdict: Some((&Verdict::of(analysis, audit)).into()),
             baseline: baseline.iter().map(BaselineRecord::from).collect(),
@@ -1219,14 +1221,14 @@ impl MatchRecord {
         cohort: &Cohort,
         fit: &Fit,
         unit: usize,
-        groups: &dvim::analysis::UnitGroups,
+        groups: &dvim::inspect::UnitGroups,
         corrected: Option<&dvim::effect::Corrected>,
     ) -> MatchRecord {
         let summed = |shares: &[f64]| -> BTreeMap<String, f64> {
             cohort.schema().iter().map(|c| (c.label(), shares[c.columns()].iter().sum())).collect()
         };
         let horizon = cohort.horizon();
-        let group = |g: &dvim::analysis::MatchGroup| {
+        let group = |g: &dvim::inspect::MatchGroup| {
             let s = g.curve.summary(horizon);
             GroupRecord {
                 cure_probability: s.survival,
@@ -1263,8 +1265,8 @@ impl MatchRecord {
                     .collect(),
             }
         };
-        let cure = ByArm::map(|z| group(&groups.cure[z.index()]));
-        let time_groups = ByArm::map(|z| group(&groups.time[z.index()]));
+        let cure = ByArm::map(|z| group(&groups.cure[z]));
+        let time_groups = ByArm::map(|z| group(&groups.time[z]));
         let effect = groups.effect(horizon, corrected.copied());
         let confidence = fit.options.confidence;
         let interval = |i| IntervalRecord::of(i, confidence);

@@ -1,11 +1,14 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
-use dvim::analysis::{Analysis, Fit, UnitGroups};
+use dvim::analysis::Analysis;
+use dvim::fold::Fit;
+use dvim::inspect::UnitGroups;
 use dvim::arm::ByArm;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::cure::Part;
 use dvim::effect::Effect;
+use dvim::estimand::Estimand;
 use dvim::interval::{Interval, two_sided};
 use dvim::schema::Kind;
 use rayon::prelude::*;
@@ -285,13 +288,14 @@ impl<'a> EffectRow<'a> {
             for (i, z) in ARMS.into_iter().enumerate() {
                 out[4 + i] = Cell::Number(e.cure_probability(z));
                 out[6 + i] = Cell::maybe(e.mean_event_time(z));
-                out[8 + i] = Cell::Count(e.arm(z).cure.curve.n_at_risk);
-                out[10 + i] = Cell::Number(e.arm(z).cure.diameter);
-                out[12 + i] = Cell::Number(e.arm(z).time.diameter);
+                out[8 + i] = Cell::Count(e.groups.cure[z].curve.n_at_risk);
+                out[10 + i] = Cell::Number(e.groups.cure[z].diameter);
+                out[12 + i] = Cell::Number(e.groups.time[z].diameter);
             }
             let of = e.intervals_at(layout.horizon, layout.quantile);
-            let ([s0, s1], [m0, m1]) = (of.cure_probability, of.mean_event_time);
-            let intervals: [Option<Interval>; 6] = [Some(of.cure), of.time, Some(s1), Some(s0), m1, m0];
+            let (s, m) = (of.cure_probability, of.mean_event_time);
+            let intervals: [Option<Interval>; 6] =
+                [Some(of.cure), of.time, Some(s.treated), Some(s.control), m.treated, m.control];
             for (i, interval) in intervals.into_iter().enumerate() {
                 out[15 + 3 * i] = Cell::maybe(interval.and_then(|i| i.se));
                 out[16 + 3 * i] = Cell::maybe(interval.map(|i| i.low));
@@ -313,7 +317,7 @@ impl<'a> EffectRow<'a> {
         }
         if layout.splits {
             let spread = self.effect.and_then(|e| e.corrected).and_then(|c| c.split_sd);
-            out.extend([0, 1].map(|e| Cell::maybe(spread.map(|s| s[e]))));
+            out.extend(Estimand::BOTH.map(|e| Cell::maybe(spread.map(|s| s[e]))));
         }
         out
     }
@@ -345,8 +349,8 @@ impl Layout {
         Layout {
             horizon: cohort.horizon(),
             quantile: two_sided(fit.options.confidence),
-            matched: fit.cross_fit.is_some(),
-            splits: fit.cross_fit.as_ref().is_some_and(|c| c.deals.len() > 1),
+            matched: fit.is_corrected(),
+            splits: fit.deals.len() > 1,
         }
     }
 }
@@ -449,8 +453,8 @@ pub fn weight_rows<'a>(
     analysis: &'a Analysis,
 ) -> impl Iterator<Item = [Cell<'a>; WEIGHT_COLUMNS.len()]> {
     let fit = &analysis.fit;
-    let scaling = &fit.metrics.cure.scaling;
-    let [control, treated] = &fit.models;
+    let scaling = &fit.description.metrics.cure.scaling;
+    let ByArm { control, treated } = &fit.description.models;
     let columns = cohort.schema().iter().flat_map(|c| c.columns().map(move |j| (c, j)));
     columns.map(move |(c, j)| {
         let fill = match (c.fill, &c.kind) {
@@ -465,8 +469,8 @@ pub fn weight_rows<'a>(
             Cell::Text(c.name.as_str().into()),
             Cell::text_or_nothing(c.level(j - c.first)),
             fill,
-            Cell::Number(fit.metrics.cure.weights[j]),
-            Cell::Number(fit.metrics.time.weights[j]),
+            Cell::Number(fit.description.metrics.cure.weights[j]),
+            Cell::Number(fit.description.metrics.time.weights[j]),
             Cell::Number(scaling.center[j]),
             Cell::Number(scaling.scale[j]),
             coefficient(&treated.cure),
@@ -538,7 +542,7 @@ pub fn write_members<'a>(
     for (id, groups) in units {
         for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
             for z in [Arm::Treated, Arm::Control] {
-                let group = &pair[z.index()];
+                let group = &pair[z];
                 for (m, &i) in group.units.iter().enumerate() {
                     let i = i as usize;
                     row.text(&id)

@@ -3,11 +3,13 @@
 use crate::audit::with_interval;
 use crate::cross_fit::CrossFitRecord;
 pub use crate::plot::fixed;
+use crate::learning;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
 use crate::terminal::Terminal;
-use dvim::adjusted::CrossFit;
-use dvim::analysis::{Analysis, Fit, UnitGroups};
+use dvim::analysis::Analysis;
+use dvim::fold::Fit;
+use dvim::inspect::UnitGroups;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::{Corrected, Effect};
 use dvim::interval::Interval;
@@ -228,16 +230,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         grouped(t.n_events + c.n_events),
         short(s.horizon)
     );
-    let _ = match &analysis.fit.cross_fit {
-        None => writeln!(
-            out,
-            "{} trained the two cure models; {} were estimated from groups of {} in each arm.",
-            grouped(t.n_training + c.n_training),
-            grouped(analysis.units.len()),
-            s.options.group_size
-        ),
-        Some(fit) => writeln!(out, "{}", cross_fit_sentence(fit)),
-    };
+    let _ = writeln!(out, "{}", learning::sentence(analysis));
     if terminal.plots {
         let _ = write!(
             out,
@@ -308,7 +301,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     }
 
     out.push_str("\nWhat the metrics weigh most\n");
-    for (name, weights) in [("cure", &analysis.fit.metrics.cure.weights), ("time", &analysis.fit.metrics.time.weights)]
+    for (name, weights) in [("cure", &analysis.fit.description.metrics.cure.weights), ("time", &analysis.fit.description.metrics.time.weights)]
     {
         let _ = writeln!(out, "  {name}: {}", top_weights(cohort, weights, 6));
     }
@@ -349,34 +342,14 @@ pub fn split_spread_sentence(found: &CrossFitRecord) -> Option<String> {
     ))
 }
 
-/// How the adjusted estimator came to its numbers.
-pub fn cross_fit_sentence(fit: &CrossFit) -> String {
-    let range = |part: usize| {
-        let sizes = || fit.folds().map(|f| f.choices[part].group_size);
-        let (low, high) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
-        let weight = fit.folds().map(|f| f.choices[part].weight).sum::<f64>() / fit.folds().count().max(1) as f64;
-        let k = if low == high { grouped(low) } else { format!("{} to {}", grouped(low), grouped(high)) };
-        format!("{k} in each arm with weight {weight:.2}")
-    };
-    format!(
-        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
-        if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
-        fit.folds().count(),
-        fit.family.name(),
-        range(0),
-        range(1)
-    )
-}
-
 /// What a reader of the results should keep in mind.
 pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String> {
     let mut worries = Vec::new();
-    if let Some(fit) = &analysis.fit.cross_fit {
-        worries.extend(split_worries(fit));
-    }
-    // Under the adjusted estimator these two are fitted for description, and no estimate uses them.
-    for arm in READING_ORDER.into_iter().filter(|_| analysis.fit.cross_fit.is_none()) {
-        let certificate = &analysis.fit.models[arm.index()].certificate;
+    worries.extend(learning::worries(&analysis.fit));
+    // Models that only describe the cohort worry nobody.
+    let models = analysis.fit.trained_models();
+    for arm in READING_ORDER.into_iter().filter(|_| models.is_some()) {
+        let certificate = &analysis.fit.description.models[arm].certificate;
         if !certificate.converged || certificate.penalty.is_some() || !certificate.flags.is_empty() {
             let mut text = format!("the cure model of the {} arm ended at {}", arm.name(), certificate.stop_reason);
             for flag in &s_model(s, arm).certificate.flags {
@@ -393,29 +366,12 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
             "{} of {} patients have fewer than {} candidates in an arm under the constraints: they have no estimate and are in no average",
             grouped(analysis.unserved.len()),
             grouped(analysis.unserved.len() + analysis.units.len()),
-            analysis.fit.fewest()
+            analysis.fit.options.fewest()
         ));
     }
     worries
 }
 
-/// What the models of the splits have to say, and in how many of them.
-fn split_worries(fit: &CrossFit) -> Vec<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for warning in fit.folds().flat_map(|f| &f.warnings) {
-        match counts.iter_mut().find(|(text, _)| text == warning) {
-            Some((_, n)) => *n += 1,
-            None => counts.push((warning, 1)),
-        }
-    }
-    let n = fit.folds().count();
-    let sentence = |(text, k): (&str, usize)| match k {
-        k if k == n => format!("the models of all {n} splits: {text}"),
-        1 => format!("the model of one of {n} splits: {text}"),
-        k => format!("the models of {k} of {n} splits: {text}"),
-    };
-    counts.into_iter().map(sentence).collect()
-}
 
 fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {
     match arm {
@@ -620,7 +576,7 @@ pub fn match_groups(
     let schema = cohort.schema();
     for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
         for arm in READING_ORDER {
-            let group = &pair[arm.index()];
+            let group = &pair[arm];
             let mut order = by_weight(cohort, &group.weights);
             order.truncate(if all { usize::MAX } else { 6 });
             let _ =

@@ -3,7 +3,7 @@
 //! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the error of
 //! each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
 
-use dvim::analysis::Unwatched;
+use dvim::watch::Unwatched;
 use dvim::cohort::Arm;
 use dvim::compare::cox::{self, CoxFit, Ties};
 use dvim::compare::method::{Field, Learned, Method, MethodEffects};
@@ -119,7 +119,7 @@ fn readings(settings: &Settings, scenario: Scenario, confounded: bool, rep: usiz
     // Combined weights, and scale.
     add("**Combined**: mean of the raw weights (ours)", ours(Method::McmKnnCombined));
     let unit = |w: &[f64]| w.iter().map(|v| v / w.iter().sum::<f64>()).collect::<Vec<f64>>();
-    let (c, t) = (unit(&learned.fit.metrics.cure.weights), unit(&learned.fit.metrics.time.weights));
+    let (c, t) = (unit(&learned.fit.description.metrics.cure.weights), unit(&learned.fit.description.metrics.time.weights));
     let normalised = raw_metric(c.iter().zip(&t).map(|(a, b)| a + b).collect());
     add("weights normalised to sum 1 first", by(&|x| normalised.place(x)));
     add("**Euclidean**: covariates as recorded (ours)", ours(Method::EuclideanKnn));
@@ -169,20 +169,18 @@ fn mixed_oracle(scenario: Scenario, world: &Simulated, field: &Field<'_>, k: usi
         let points = m.place(&field.covariates);
         Index::build(&points).nearest(&points, k)
     });
-    let cured = |q: usize, arm: Arm| {
-        let cured =
-            for_cure.of(q, k).0.iter().filter(|&&m| truth[m as usize].arms[arm].event_time.is_infinite()).count();
+    let cured = |q: usize, z: usize| {
+        let cured = for_cure.of(q, k).0.iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count();
         cured as f64 / k as f64
     };
-    let mean = |q: usize, arm: Arm| {
-        let times =
-            for_time.of(q, k).0.iter().map(|&m| truth[m as usize].arms[arm].event_time).filter(|t| t.is_finite());
+    let mean = |q: usize, z: usize| {
+        let times = for_time.of(q, k).0.iter().map(|&m| truth[m as usize].arms[z].event_time).filter(|t| t.is_finite());
         let times: Vec<f64> = times.collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     };
     let queries = || 0..truth.len();
     MethodEffects {
-        cure: queries().map(|q| cured(q, Arm::Treated) - cured(q, Arm::Control)).collect(),
-        time: queries().map(|q| Some(mean(q, Arm::Treated)? - mean(q, Arm::Control)?)).collect(),
+        cure: queries().map(|q| cured(q, 1) - cured(q, 0)).collect(),
+        time: queries().map(|q| Some(mean(q, 1)? - mean(q, 0)?)).collect(),
     }
 }

@@ -12,8 +12,10 @@
 
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use crate::table::{Records, markdown_table, write_to};
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis;
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::arm::ByArm;
 use dvim::effect::Effect;
 use dvim::error::Error;
@@ -65,8 +67,8 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let alone = {
         let rows: Vec<f64> =
             by_paper.units.iter().flat_map(|&i| world.cohort.covariates(i as usize)).copied().collect();
-        let scaled = by_paper.fit.metrics.cure.scaling.apply(&rows);
-        let [control, treated] = &by_paper.fit.models;
+        let scaled = by_paper.fit.description.metrics.cure.scaling.apply(&rows);
+        let ByArm { control, treated } = &by_paper.fit.description.models;
         let rows = || scaled.chunks_exact(world.cohort.n_covariates());
         let cure: Vec<f64> = rows().map(|x| treated.cure_probability(x) - control.cure_probability(x)).collect();
         let time: Vec<Option<f64>> =
@@ -76,9 +78,9 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let own = {
         let fit = &by_adjusted.fit;
         let of = |&i: &u32| {
-            let first = fit.cross_fit.as_ref().map(|c| c.first()).expect("an adjusted run");
-            let model = &first.models[first.fold_of[i as usize] as usize].predictor;
-            model.predict(&fit.metrics.cure.scaling.apply(world.cohort.covariates(i as usize)))
+            let fold = fit.fold_of(Some(i));
+            let model = &fold.corrector.as_ref().expect("an adjusted run").model;
+            model.predictor.predict(&fit.description.metrics.cure.scaling.apply(world.cohort.covariates(i as usize)))
         };
         let said: Vec<_> = by_paper.units.iter().map(of).collect();
         let cure: Vec<f64> =

@@ -6,7 +6,9 @@
 
 use crate::dataset::options;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::analysis::{Fit, Options, Unwatched};
+use dvim::fold::Fit;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::compare::method::{Field, Space, Spaces};
 use dvim::error::Error;
 use dvim::simulate::{Scenario, simulate};
@@ -49,7 +51,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let growing = group_size(job.n_units);
     let sizes = [growing.min(FIXED_K), growing.max(FIXED_K)];
     let spaces =
-        Spaces::Each { cure: Space::Metric(fit.metrics.cure.clone()), time: Space::Metric(fit.metrics.time.clone()) };
+        Spaces::Each { cure: Space::Metric(fit.description.metrics.cure.clone()), time: Space::Metric(fit.description.metrics.time.clone()) };
     let found = field.match_in(&spaces, sizes);
     let truth = |q: usize| world.truth[field.units[q] as usize];
     let cells = [(GROWING, growing), (FIXED, FIXED_K)].map(|(name, k)| {

@@ -9,8 +9,10 @@
 use crate::accuracy::group_size;
 use crate::record::{Experiment, Held, Intervals, Job, Record, Settings, Tested, UnitsHeld};
 use crate::table::{Records, markdown_table, write_to};
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::audit::average::average_effects;
 use dvim::audit::heterogeneity::Heterogeneity;
 use dvim::cohort::Arm;
@@ -94,7 +96,7 @@ fn look(name: &str, world: &Simulated, found: &Analysis, out: &mut Intervals) ->
             width: all.iter().map(|(_, w)| w).sum::<f64>() / count,
         });
     }
-    let h = Heterogeneity::of(&world.cohort, found);
+    let h = Heterogeneity::of_run(&world.cohort, found);
     for (test, varies) in TESTS.into_iter().zip([h.cure, h.time]) {
         // Nothing to say is no rejection.
         let p = varies.and_then(|v| v.p()).unwrap_or(1.0);

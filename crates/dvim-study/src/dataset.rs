@@ -2,7 +2,8 @@
 
 use crate::oracle;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::analysis::{Options, Unwatched};
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::compare::cox::Ties;
 use dvim::compare::method::{Field, Learned, Method, MethodEffects};
 use dvim::error::Error;

@@ -3,7 +3,7 @@
 use crate::paper::Table;
 use crate::record::{Experiment, Job, Record, Settings};
 use crate::{accuracy, consistency, coverage, dataset, weights};
-use dvim::analysis::Watch;
+use dvim::watch::Watch;
 use dvim::error::Error;
 use dvim::simulate::Scenario;
 use std::collections::BTreeMap;

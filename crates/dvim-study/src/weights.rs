@@ -16,7 +16,7 @@
 use crate::oracle::raw_metric;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use dvim::cohort::Arm;
-use dvim::effect::Pool;
+use dvim::group::Pool;
 use dvim::error::Error;
 use dvim::matching::Index;
 use dvim::metric::Metric;

@@ -1,6 +1,6 @@
 //! The study in small: resumable, the same on any number of threads, and within its bands.
 
-use dvim::analysis::Unwatched;
+use dvim::watch::Unwatched;
 use dvim::compare::method::Method;
 use dvim::simulate::Scenario;
 use dvim_study::paper::Table;

@@ -2,7 +2,7 @@
 //! between one repeat and none, so that setting up does not count. A new kernel is a new arm of `main`.
 
 use dvim::cure::{self, ArmData, FitOptions};
-use dvim::effect::Pool;
+use dvim::group::Pool;
 use dvim::matching::{Index, Points};
 
 /// SplitMix64: the same points everywhere, for ever.

@@ -385,6 +385,13 @@ impl Cohort {
         &self.covariates[i * p..(i + 1) * p]
     }
 
+    /// The covariates of some units, row-major.
+    pub fn rows_of(&self, units: &[u32]) -> Vec<f64> {
+        let mut rows = Vec::with_capacity(units.len() * self.n_covariates());
+        units.iter().for_each(|&i| rows.extend_from_slice(self.covariates(i as usize)));
+        rows
+    }
+
     /// All covariates, row-major.
     pub fn all_covariates(&self) -> &[f64] {
         &self.covariates

@@ -1,6 +1,8 @@
 //! Metrics: maps from covariates to match space, where distance is plain Euclidean distance.
 //! A metric does not know which estimand will use it.
 
+use crate::arm::ByArm;
+use crate::estimand::ByEstimand;
 use crate::cohort::Cohort;
 use crate::cure::CureModel;
 use crate::matching::Points;
@@ -165,25 +167,19 @@ impl MetricChoice {
 }
 
 /// The metric of each estimand.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Metrics {
-    /// For the cure effect.
-    pub cure: Metric,
-    /// For the time effect.
-    pub time: Metric,
-}
+pub type Metrics = ByEstimand<Metric>;
 
 impl Metrics {
     /// The paper's metrics: absolute coefficients averaged over the arms,
     /// `w = (|β₁| + |β₀|) / 2` for cure and `(|λ₁| + |λ₀|) / 2` for time. Combined: their mean.
     /// The models were fitted on covariates scaled by `scaling`.
-    pub fn learn(models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
+    pub fn learn(models: &ByArm<CureModel>, scaling: &Scaling, choice: MetricChoice) -> Metrics {
         Metrics::of_importance(models, scaling, choice, |coefficients| coefficients.iter().map(|b| b.abs()).collect())
     }
 
     /// As [`Metrics::learn`], for a cohort with categories: the columns of a category share one weight, by
     /// [`importance`].
-    pub fn learn_for(cohort: &Cohort, models: &[CureModel; 2], scaling: &Scaling, choice: MetricChoice) -> Metrics {
+    pub fn learn_for(cohort: &Cohort, models: &ByArm<CureModel>, scaling: &Scaling, choice: MetricChoice) -> Metrics {
         let shares = shares(cohort);
         Metrics::of_importance(models, scaling, choice, |coefficients| {
             importance(cohort.schema(), &shares, &scaling.scale, coefficients)
@@ -191,7 +187,7 @@ impl Metrics {
     }
 
     fn of_importance(
-        models: &[CureModel; 2],
+        models: &ByArm<CureModel>,
         scaling: &Scaling,
         choice: MetricChoice,
         importance: impl Fn(&[f64]) -> Vec<f64>,
@@ -199,8 +195,8 @@ impl Metrics {
         let mean_abs =
             |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| 0.5 * (a.abs() + b.abs())).collect() };
         let mean = |a: &[f64], b: &[f64]| mean_abs(&importance(a), &importance(b));
-        let cure = mean(&models[0].cure.coefficients, &models[1].cure.coefficients);
-        let time = mean(&models[0].latency.coefficients, &models[1].latency.coefficients);
+        let cure = mean(&models.control.cure.coefficients, &models.treated.cure.coefficients);
+        let time = mean(&models.control.latency.coefficients, &models.treated.latency.coefficients);
         let (cure, time) = match choice {
             MetricChoice::Separate => (cure, time),
             MetricChoice::Combined => {

@@ -2,7 +2,7 @@
 //! like, the marginal curves, and every problem. For a person who wants to know whether the tool
 //! understood the data.
 
-use crate::analysis::{Estimator, Options, refuse_adjusted};
+use crate::options::Options;
 use crate::cohort::{Arm, Cohort, Flow, Roles, at_horizon, examine};
 use crate::constraint::Rules;
 use crate::error::Problem;
@@ -120,8 +120,7 @@ impl Overview {
         });
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
-            problems
-                .extend(further.filter(|_| options.estimator != Estimator::Paper).and_then(|f| refuse_adjusted(&f)));
+            problems.extend(further.and_then(|f| options.unsupported(&f)));
         }
         if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
             let cohort = Cohort::from_units(units.clone(), roles.horizon).with_schema(schema.clone());

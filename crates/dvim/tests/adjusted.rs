@@ -1,7 +1,11 @@
 //! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
 
-use dvim::adjusted::{AdjustedOptions, SplitAverage, deal_folds};
-use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::fold::SplitAverage;
+use dvim::crossfit::deal_folds;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::joint::Family;
 use dvim::metric::Scale;

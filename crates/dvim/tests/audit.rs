@@ -1,11 +1,14 @@
 //! Does the audit see what it should? Injected faults must be caught; identities must hold.
 
-use dvim::analysis::{self, Analysis, Options, Unwatched, average};
+use dvim::analysis::{self, Analysis, average};
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::audit::average::{By, average_effects};
 use dvim::audit::balance::Balance;
 use dvim::audit::follow_up::{FollowUp, Verdict};
-use dvim::audit::passes::{Gather, Group, Side, Walk};
+use dvim::audit::passes::{Gather, Group, Walk};
+use dvim::estimand::Estimand;
 use dvim::audit::sensitivity;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Constraints;
@@ -244,7 +247,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let options = Options { group_size: 20, constraints, ..Options::default() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
     let walk = Walk::new(&world.cohort, &found).expect("groups");
-    struct Check<'a>(&'a Walk<'a>, Arm, Side);
+    struct Check<'a>(&'a Walk<'a>, Arm, Estimand);
     impl Gather for Check<'_> {
         fn add(&mut self, group: &Group<'_>) {
             let (walk, pool) = (self.0, &self.0.pools[self.1.index()]);
@@ -260,7 +263,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let audit = Audit::of(&world.cohort, &found, &[]).expect("an audit");
     assert!(audit.group_sizes.is_empty() && audit.left_out.len() == 1);
 
-    let estimator = analysis::Estimator::Adjusted(dvim::adjusted::AdjustedOptions::default());
+    let estimator = dvim::options::Estimator::Adjusted(dvim::options::AdjustedOptions::default());
     let found = analysis::run(&world.cohort, &Options { estimator, ..Options::default() }, &Unwatched).expect("a run");
     let audit = Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
     let needed = |a: &&dvim::audit::average::AverageEffect| a.estimand != "number_needed_to_treat";
@@ -270,7 +273,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let balance = audit.balance.as_ref().expect("balance");
     let folds = found.fit.cross_fit.as_ref().expect("an adjusted run");
     let size = |i: usize| folds.fold(i).choices[0].group_size;
-    for uses in balance.uses.iter().filter(|u| u.side == dvim::audit::passes::Side::Cure) {
+    for uses in balance.uses.iter().filter(|u| u.side == dvim::estimand::Estimand::Cure) {
         let sum: usize = uses.counts.iter().map(|c| *c as usize).sum();
         assert_eq!(sum, (0..600).map(size).sum::<usize>(), "every group is counted");
     }

@@ -1,6 +1,8 @@
 //! Categories: one distance between any two levels, one weight, no reference level, no order of levels.
 
-use dvim::analysis::{Fit, Options, Unwatched};
+use dvim::fold::Fit;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Roles};
 use dvim::cure;
 use dvim::error::{Error, ProblemKind, Severity};
@@ -123,10 +125,10 @@ fn the_model_is_that_of_dummies_under_any_reference() {
     let (columns, class) = world(3_000);
     let cohort = with_levels(&columns, &class, NAMES);
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
-    let scaling = &fit.metrics.cure.scaling;
+    let scaling = &fit.description.metrics.cure.scaling;
     let split = Split::honest(&cohort, 0.35, 1);
     for arm in Arm::BOTH {
-        let model = &fit.models[arm.index()];
+        let model = &fit.description.models[arm.index()];
         assert!(model.certificate.converged);
         let training = split.training().arm(arm);
         for reference in 0..4 {
@@ -183,13 +185,13 @@ fn the_order_of_levels_does_not_matter() {
             let fit = Fit::learn(&cohort, &options(ridge), &Unwatched).unwrap();
             let grade = cohort.schema().last().unwrap();
             let level = |k: usize| grade.first + (0..4).find(|&l| grade.level(l) == names[k]).unwrap();
-            let coefficients: Vec<f64> = (0..4).map(|k| fit.models[1].cure.coefficients[level(k)]).collect();
-            let weights = [&fit.metrics.cure.weights, &fit.metrics.time.weights].map(|w| {
+            let coefficients: Vec<f64> = (0..4).map(|k| fit.description.models[1].cure.coefficients[level(k)]).collect();
+            let weights = [&fit.description.metrics.cure.weights, &fit.description.metrics.time.weights].map(|w| {
                 let of = &w[grade.columns()];
                 assert!(of.iter().all(|v| v == &of[0]), "one weight for the category");
                 of[0]
             });
-            found.push((coefficients, weights, fit.metrics.cure.weights[..4].to_vec()));
+            found.push((coefficients, weights, fit.description.metrics.cure.weights[..4].to_vec()));
         }
         for other in &found[1..] {
             let all = |f: &(Vec<f64>, [f64; 2], Vec<f64>)| [f.0.clone(), f.1.to_vec(), f.2.clone()].concat();
@@ -214,8 +216,8 @@ fn levels_of_one_arm_are_said_and_served() {
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;
-    assert_eq!(fit.models[1].cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
-    assert!(fit.models.iter().all(|m| m.certificate.flags.is_empty()), "{:?}", fit.models[1].certificate.flags);
+    assert_eq!(fit.description.models[1].cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
+    assert!(fit.description.models.iter().all(|m| m.certificate.flags.is_empty()), "{:?}", fit.description.models[1].certificate.flags);
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! No group ever violates a constraint; a unit that cannot be served is said to be so; and what is found
 //! is what a plain scan over the admissible units finds.
 
-use dvim::analysis::{self, Fit, Options, Unwatched};
+use dvim::analysis;
+use dvim::fold::Fit;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::error::{Error, ProblemKind};
@@ -115,7 +118,7 @@ proptest! {
                 }
                 None => prop_assert!(served),
             }
-            for (metric, pair) in [(&fit.metrics.cure, &groups.cure), (&fit.metrics.time, &groups.time)] {
+            for (metric, pair) in [(&fit.description.metrics.cure, &groups.cure), (&fit.description.metrics.time, &groups.time)] {
                 for (candidates, group) in candidates.iter().zip(pair) {
                     let members: Vec<f64> = candidates.iter().flat_map(|&j| cohort.covariates(j as usize)).copied().collect();
                     let reference = if members.is_empty() { Points { dim: 1, coords: vec![] } } else { metric.place(&members) };

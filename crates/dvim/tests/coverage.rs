@@ -8,7 +8,9 @@
 
 #![allow(clippy::print_stdout, reason = "the tables are for a person")]
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::audit::average::average_effects;
 use dvim::metric::Scale;
 use dvim::simulate::{Scenario, simulate};

@@ -1,7 +1,9 @@
 //! Whatever a table holds and whatever is asked of it, the door admits or refuses; it never panics, and what it admits
 //! can be looked at, analysed and placed again.
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Cohort, Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::overview::Overview;
@@ -170,7 +172,7 @@ fn the_door_admits_or_refuses() {
         }
         if let Ok(found) = analysis::run(cohort, &options, &Unwatched) {
             analysed.fetch_add(1, Relaxed);
-            prop_assert!(found.fit.metrics.cure.weights.iter().all(|w| w.is_finite() && *w >= 0.0));
+            prop_assert!(found.fit.description.metrics.cure.weights.iter().all(|w| w.is_finite() && *w >= 0.0));
             found.fit.level_problems(cohort);
         }
         Ok(())

@@ -3,7 +3,9 @@
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::cure::{self, ArmData, CureModel};
@@ -246,7 +248,7 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
     let general = Cohort::from_units(units.clone(), world.cohort.horizon());
     // Model, metrics and groups are the same; errors agree but for rounding.
     let [a, b] = [&world.cohort, &general].map(|c| analysis::run(c, &Options::default(), &Unwatched).expect("a run"));
-    assert_eq!(a.fit.metrics, b.fit.metrics);
+    assert_eq!(a.fit.description.metrics, b.fit.description.metrics);
     for (x, y) in a.effects.iter().zip(&b.effects) {
         assert_eq!((x.cure().to_bits(), x.time().map(f64::to_bits)), (y.cure().to_bits(), y.time().map(f64::to_bits)));
     }

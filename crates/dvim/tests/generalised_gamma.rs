@@ -1,7 +1,9 @@
 //! The generalised gamma family in the two-arm model and in the adjusted estimator.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis;
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit, gamma_shape};
 use dvim::outcome::Further;

@@ -3,7 +3,8 @@
 mod data;
 
 use dvim::cohort::Arm;
-use dvim::effect::{Corrected, Spread};
+use dvim::effect::Corrected;
+use dvim::joint::Spread;
 use dvim::interval;
 use dvim::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
 use proptest::prelude::*;

@@ -94,8 +94,10 @@ fn one_fold_of_20000_units() {
 #[test]
 #[ignore = "a measurement"]
 fn two_thousand_covariates_of_300_units() {
-    use dvim::adjusted::AdjustedOptions;
-    use dvim::analysis::{self, Estimator, Options, Unwatched};
+    use dvim::options::AdjustedOptions;
+    use dvim::analysis;
+    use dvim::options::{Estimator, Options};
+    use dvim::watch::Unwatched;
     let world = simulate(Scenario::BothOverlap, 300, false, 1).widened(2_000, 7);
     let cohort = &world.cohort;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

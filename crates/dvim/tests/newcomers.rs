@@ -1,7 +1,10 @@
 //! Patients asked for anew under the adjusted estimator: of the cohort as the run did it, new ones by all models together; and constraints.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Ground, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::ground::Ground;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::simulate::{Scenario, Simulated, simulate};
@@ -54,13 +57,13 @@ fn a_new_patient_is_estimated_by_all_models_together() {
     for (q, effect) in batch.iter().enumerate() {
         let x = other.covariates(q);
         let groups = search.groups(x, None, None);
-        let corrected = groups.correct(x, None, &newcomers, fit.fewest(), cohort.horizon()).expect("corrected");
+        let corrected = groups.correct(x, None, &newcomers, fit.options.fewest(), cohort.horizon()).expect("corrected");
         assert_eq!(
             groups.effect(cohort.horizon(), Some(corrected)).as_ref(),
             Some(effect),
             "one at a time is the batch"
         );
-        let scaled = fit.metrics.cure.scaling.apply(x);
+        let scaled = fit.description.metrics.cure.scaling.apply(x);
         for arm in Arm::BOTH {
             let z = arm.index();
             let of_models: Vec<_> = first.models.iter().map(|m| m.predictor.predict(&scaled)[arm]).collect();
@@ -68,19 +71,19 @@ fn a_new_patient_is_estimated_by_all_models_together() {
             let expected = |i: u32| {
                 let i = i as usize;
                 let model = &first.models[first.fold_of[i] as usize].predictor;
-                model.predict(&fit.metrics.cure.scaling.apply(cohort.covariates(i)))[arm]
+                model.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)))[arm]
             };
             let members = &groups.cure[z].units;
             let k = members.len() as f64;
             let model = members.iter().map(|&i| expected(i).cure_probability).sum::<f64>() / k;
-            let share = (k * effect.arm(arm).cure.curve.survival + 0.5 * model) / (k + 0.5);
+            let share = (k * effect.groups.cure[arm].curve.survival + 0.5 * model) / (k + 0.5);
             let w = shared.choices[0].weight;
             let value = mean(&|m| of_models[m].cure_logit) + w * (logit(share) - logit(model));
             assert!((logit(effect.cure_probability(arm)) - value).abs() < 1e-10);
             let members: Vec<_> = groups.time[z].units.iter().map(|&i| expected(i)).collect();
             let uncured: f64 = members.iter().map(|p| 1.0 - p.cure_probability).sum();
             let time: f64 = members.iter().map(|p| (1.0 - p.cure_probability) * p.mean_event_time).sum();
-            let of_group = effect.arm(arm).time.curve.mean_event_time().expect("events");
+            let of_group = effect.groups.time[arm].curve.mean_event_time().expect("events");
             let value = mean(&|m| of_models[m].mean_event_time.ln())
                 + shared.choices[1].weight * (of_group / (time / uncured)).ln();
             assert!((effect.mean_event_time(arm).expect("a time").ln() - value).abs() < 1e-10);
@@ -243,12 +246,12 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
     for i in (0..600).step_by(37) {
         let x = cohort.covariates(i);
         let own = search.groups(x, Some(i as u32), None);
-        let corrected = own.correct(x, Some(i), &newcomers, fit.fewest(), horizon);
+        let corrected = own.correct(x, Some(i), &newcomers, fit.options.fewest(), horizon);
         assert_eq!(corrected, found.effects[i].corrected, "unit {i}");
         let groups = search.groups(x, Some(i as u32), Some(40));
         let corrected = groups.correct(x, Some(i), &newcomers, 40, horizon).expect("served");
         let (fold, model) = (&first.folds[first.fold_of[i] as usize], &first.models[first.fold_of[i] as usize]);
-        let predict = |i: usize| model.predictor.predict(&fit.metrics.cure.scaling.apply(cohort.covariates(i)));
+        let predict = |i: usize| model.predictor.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)));
         for z in [0, 1] {
             let members = &groups.cure[z].units;
             assert_eq!(members.len(), 40);

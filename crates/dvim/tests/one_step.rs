@@ -1,7 +1,9 @@
 //! Averages of the adjusted estimator: what must hold exactly, and what must hold about.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::audit::average::{AverageEffect, By, average_effects};
 use dvim::audit::heterogeneity::Heterogeneity;
 use dvim::cohort::{Arm, Cohort};
@@ -154,7 +156,7 @@ fn heterogeneity_is_seen_where_it_is() {
     let seen = |scenario: Scenario, seed: u64| {
         let world = simulate(scenario, 1500, false, seed);
         let found = adjusted(&world.cohort);
-        Heterogeneity::of(&world.cohort, &found)
+        Heterogeneity::of_run(&world.cohort, &found)
     };
     let both = seen(Scenario::BothIndependent, 5);
     for varies in [both.cure.expect("cure"), both.time.expect("time")] {

@@ -1,7 +1,9 @@
 //! Ridge and elastic net of the two-arm model.
 
-use dvim::adjusted::{AdjustedOptions, STRENGTHS};
-use dvim::analysis::{self, Estimator, Options, Unwatched};
+use dvim::options::{AdjustedOptions, STRENGTHS};
+use dvim::analysis;
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::arm::Arm;
 use dvim::cure::{self, ArmData, FitOptions};
 use dvim::estimand::{ByEstimand, Estimand};

@@ -1,6 +1,8 @@
 //! Does it hold in general?
 
-use dvim::analysis::{self, Analysis, Options, Unwatched};
+use dvim::analysis::{self, Analysis};
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::effect::{Effect, Flag};
 use dvim::metric::{Metric, Scale, Scaling};

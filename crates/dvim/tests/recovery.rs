@@ -1,7 +1,9 @@
 //! Does the method work? Its error against the truth, in the paper's own study (raw covariates,
 //! n = 20,000, 35 % training, K = 50), must be what two independent prototypes measured.
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::arm::Arm;
 use dvim::metric::Scale;
 use dvim::simulate::{Scenario, simulate};

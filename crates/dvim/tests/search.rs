@@ -1,7 +1,10 @@
 //! Groups that are asked for one unit at a time are those that the run was estimated from, bit by bit.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Ground, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::ground::Ground;
+use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::interval;

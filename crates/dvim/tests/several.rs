@@ -1,6 +1,8 @@
 //! Rubin's rules and Holm's adjustment against R, and imputed data sets pooled.
 
-use dvim::analysis::{self, Options, Unwatched};
+use dvim::analysis;
+use dvim::options::Options;
+use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::error::Error;

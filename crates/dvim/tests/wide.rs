@@ -1,7 +1,9 @@
 //! More covariates than units.
 
-use dvim::adjusted::AdjustedOptions;
-use dvim::analysis::{self, Analysis, Estimator, Options, Unwatched};
+use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::options::{Estimator, Options};
+use dvim::watch::Unwatched;
 use dvim::cure::{Flag, StopReason};
 use dvim::metric::Scale;
 use dvim::simulate::{Scenario, Simulated, simulate};
@@ -24,7 +26,7 @@ fn more_covariates_than_units() {
     let cohort = &world.cohort;
     let paper = Options { scale: Scale::Standard, ..Options::default() };
     let by_paper = analysis::run(cohort, &paper, &Unwatched).unwrap();
-    for model in &by_paper.fit.models {
+    for model in &by_paper.fit.description.models {
         let certificate = &model.certificate;
         assert!(certificate.converged && certificate.stop_reason == StopReason::PenalisedMaximum);
         let n_units = model.n_units;
@@ -34,7 +36,7 @@ fn more_covariates_than_units() {
     let options = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
     let adjusted = analysis::run(cohort, &options, &Unwatched).unwrap();
     assert_eq!(adjusted.units.len(), 600);
-    for model in &adjusted.fit.models {
+    for model in &adjusted.fit.description.models {
         let left_out = model.certificate.flags.iter().find_map(|f| match f {
             Flag::CovariatesLeftOut { n_covariates } => Some(*n_covariates),
             _ => None,
@@ -45,7 +47,7 @@ fn more_covariates_than_units() {
         assert!(model.covariance.is_none() && model.cure.standard_errors.is_some());
     }
     // Heterogeneity of cure is in x18 and x20, of time in x2, x15, x17 and x18.
-    let weights = &adjusted.fit.metrics.cure.weights;
+    let weights = &adjusted.fit.description.metrics.cure.weights;
     let mut order: Vec<usize> = (0..700).collect();
     order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
     assert!(order[..2].contains(&17) && order[..2].contains(&19), "{:?}", &order[..6]);

@@ -4,7 +4,8 @@ use super::{open_run, use_other_threads};
 use crate::args::ExploreArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::analysis::{Analysis, Ground};
+use dvim::analysis::Analysis;
+use dvim::ground::Ground;
 use dvim_explore::{Explorer, Server, greeting};
 use std::io;
 use std::process::{Command, Stdio};
@@ -15,7 +16,7 @@ pub fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let run = open_run(&args.run)?;
     let server = Server::bind(args.port).map_err(|e| no_port(args.port, &e))?;
     let analysis = Analysis::from_fit(run.fit, &run.corrected, &run.cohort, &progress)?;
-    let ground = Ground::new(&analysis.fit, &run.cohort);
+    let ground = Ground::of_fit(&analysis.fit, &run.cohort)?;
     let mut explorer = Explorer::new(&run.cohort, &analysis, &run.summary, &ground);
     if args.time_unit.is_some() {
         explorer.time_unit = args.time_unit.clone();

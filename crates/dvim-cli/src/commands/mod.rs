@@ -17,7 +17,7 @@ pub mod study;
 
 use crate::args::ThreadArgs;
 use crate::{Failure, IS_ALONE};
-use dvim::analysis::Watch;
+use dvim::watch::Watch;
 use dvim::cohort::Roles;
 use dvim_io::atomic::NewFile;
 use dvim_io::read::{ReadOptions, read_table};

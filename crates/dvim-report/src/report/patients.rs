@@ -6,9 +6,10 @@ use crate::text::{
     READING_ORDER, by_weight, clip, decimals_between, decimals_of, grouped, outcome, percent, short, signed_fixed,
     value_of,
 };
-use dvim::analysis::{MatchGroup, UnitGroups};
+use dvim::arm::ByArm;
+use dvim::inspect::{MatchGroup, UnitGroups};
 use dvim::audit::individual::examples;
-use dvim::audit::passes::Side;
+use dvim::estimand::Estimand;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
 use dvim::interval::Interval;
@@ -39,24 +40,24 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
                 "These are corrected by the models for what still differs between the patient and the groups. The groups alone give {} points and {}; corrected, {} of such patients are cured if treated, {} if not.",
                 signed_fixed(100.0 * effect.cure_matched(), 1),
                 effect.time_matched().map_or("an undefined time effect".into(), |t| signed_fixed(t, decimals_of(t))),
-                percent(c.cure_probability[1]),
-                percent(c.cure_probability[0])
+                percent(c.cure_probability.treated),
+                percent(c.cure_probability.control)
             ));
         }
-        for (pair, side) in [(&groups.cure, Side::Cure), (&groups.time, Side::Time)] {
+        for (pair, side) in [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)] {
             b.figure(
                 |look| figures::patient(cohort, pair, side, Some(effect), s.horizon, s.options.confidence, look).svg(),
                 &format!(
                     "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
                     clip(&id, 40),
-                    grouped(pair[1].units.len()),
-                    grouped(pair[0].units.len()),
+                    grouped(pair.treated.units.len()),
+                    grouped(pair.control.units.len()),
                     side.name()
                 ),
             );
         }
         contributions(b, source, unit, &groups, &id);
-        for (pair, side) in [(&groups.cure, Side::Cure), (&groups.time, Side::Time)] {
+        for (pair, side) in [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)] {
             closest(b, cohort, pair, side, unit, &id);
         }
     }
@@ -81,7 +82,7 @@ fn effect_words(e: &Effect, horizon: f64, confidence: f64) -> String {
 fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &UnitGroups, id: &str) {
     let Source { cohort, analysis, .. } = *source;
     let schema = cohort.schema();
-    let metrics = &analysis.fit.metrics;
+    let metrics = &analysis.fit.description.metrics;
     // The heaviest of either metric, in turn.
     let orders = [&metrics.cure.weights, &metrics.time.weights].map(|w| by_weight(cohort, w));
     let mut shown: Vec<usize> = Vec::new();
@@ -95,12 +96,12 @@ fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &Uni
         vec![
             clip(&schema[c].label(), 40),
             value_of(&schema[c], cohort.covariates(unit)),
-            short(groups.cure[1].weights[schema[c].first]),
-            share(&groups.cure[1]),
-            share(&groups.cure[0]),
-            short(groups.time[1].weights[schema[c].first]),
-            share(&groups.time[1]),
-            share(&groups.time[0]),
+            short(groups.cure.treated.weights[schema[c].first]),
+            share(&groups.cure.treated),
+            share(&groups.cure.control),
+            short(groups.time.treated.weights[schema[c].first]),
+            share(&groups.time.treated),
+            share(&groups.time.control),
         ]
     });
     let rest = if schema.len() > shown.len() {
@@ -117,9 +118,9 @@ fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &Uni
 }
 
 /// The closest patients of each arm under one metric.
-fn closest(b: &mut Builder, cohort: &Cohort, pair: &[MatchGroup; 2], side: Side, unit: usize, id: &str) {
+fn closest(b: &mut Builder, cohort: &Cohort, pair: &ByArm<MatchGroup>, side: Estimand, unit: usize, id: &str) {
     let schema = cohort.schema();
-    let mut top = by_weight(cohort, &pair[1].weights);
+    let mut top = by_weight(cohort, &pair.treated.weights);
     top.truncate(4);
     let values = |i: usize| top.iter().map(|&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
     let mut own = vec![format!("{} (this patient)", clip(id, 24)), cohort.arm(unit).name().into(), String::new()];
@@ -127,7 +128,7 @@ fn closest(b: &mut Builder, cohort: &Cohort, pair: &[MatchGroup; 2], side: Side,
     own.extend(values(unit));
     let mut rows = vec![own];
     for arm in READING_ORDER {
-        let group = &pair[arm.index()];
+        let group = &pair[arm];
         let others = group.units.iter().zip(&group.distance).filter(|(i, _)| **i as usize != unit);
         for (&i, &distance) in others.take(LISTED) {
             let i = i as usize;

@@ -3,14 +3,15 @@
 use super::{Builder, Source, methods, patients};
 use crate::audit::{AuditRecord, BalanceRecord, ChoiceRecord, FollowUpRecord, SHOWN, VariesRecord, with_interval};
 use crate::figures;
+use crate::learning;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
-    about_averages, answer, clip, cross_fit_sentence, decimals_between, decimals_of, fixed, grouped, named_flag,
+    about_averages, answer, clip, decimals_between, decimals_of, fixed, grouped, named_flag,
     percent, short, signed, signed_fixed, split_spread_sentence, worries,
 };
 use dvim::audit::individual::examples;
-use dvim::audit::passes::Side;
+use dvim::estimand::Estimand;
 use std::fmt::Write;
 
 /// Rows of a long table; the rest is in the files.
@@ -197,7 +198,7 @@ fn averages(b: &mut Builder, source: &Source<'_>) {
     );
     let caption = [Some(caption.as_str()), about_averages(s)].into_iter().flatten().collect::<Vec<_>>().join(" ");
     b.table(&caption, &["", "All", "Treated", "Control"], rows.collect(), &[]);
-    for side in Side::BOTH {
+    for side in Estimand::BOTH {
         let by = s.audit.as_ref().is_some_and(|a| !a.by.is_empty());
         let tail =
             if by { " and in the subgroups that were asked for" } else { "; dvim fit --by COVARIATE adds subgroups" };
@@ -218,7 +219,7 @@ fn unit_words(unit: &str) -> String {
 fn individual(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
     b.section("patients", "How effects differ between patients");
-    for side in Side::BOTH {
+    for side in Estimand::BOTH {
         b.figure(
             |look| figures::effects(analysis, s, side, look).svg(),
             &format!("The {} effect of each estimated patient. The spread holds true differences and the error of each estimate; the line is the average with its interval.", side.name()),
@@ -430,7 +431,7 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
     b.section("sensitivity", "What it would take to overturn it");
     if !audit.horizons.is_empty() {
         b.heading("Another horizon");
-        for side in Side::BOTH {
+        for side in Estimand::BOTH {
             b.figure(
                 |look| figures::horizon(audit, s.horizon, side, look).svg(),
                 &format!("The average {} effect had the horizon been another, with pointwise intervals.", side.name()),
@@ -513,10 +514,10 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
 fn models(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
     b.section("models", "The models, and whether to believe their fit");
-    if let Some(fit) = &analysis.fit.cross_fit {
-        b.say(&cross_fit_sentence(fit).replace('\n', " "));
+    if let Some(words) = learning::models_describe(&analysis.fit) {
+        b.say(&learning::sentence(analysis).replace('\n', " "));
         s.adjusted.iter().filter_map(split_spread_sentence).for_each(|words: String| b.say(&words));
-        b.say("The two cure models below are fitted on all patients for description; no estimate uses them.");
+        b.say(words);
     }
     let row = |name: &str, f: &dyn Fn(&ModelRecord) -> String| {
         vec![name.to_string(), f(&s.models.treated), f(&s.models.control)]

@@ -24,12 +24,14 @@
 
 use super::further;
 use super::one_step::Scores;
-use super::passes::{Gather, Group, Side, Walk, part};
+use super::passes::{Gather, Group, Walk, part};
 use crate::analysis::{Analysis, average, weighted_average};
-use crate::cohort::{Arm, Cohort};
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
 use crate::cure::{CureModel, truncated_mean};
-use crate::effect::Effect;
+use crate::effect::{Effect, Four};
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
+use crate::estimand::{ByEstimand, Estimand};
 use crate::interval::two_sided;
 use crate::metric::Scaling;
 use crate::phrase;
@@ -245,7 +247,7 @@ pub(super) struct Sums<'a> {
     scaling: &'a Scaling,
     cohort: &'a Cohort,
     model: &'a CureModel,
-    side: Side,
+    side: Estimand,
     /// Of each unit of the pool, by rank: its weight in the model's value of a group.
     weights: Vec<f64>,
     /// By rank, the sums of influences and the shares in the groups' model values: two for each population.
@@ -259,10 +261,10 @@ pub(super) struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    pub(super) fn new(walk: &Walk<'a>, populations: &'a Populations, arm: Arm, side: Side) -> Sums<'a> {
+    pub(super) fn new(walk: &Walk<'a>, populations: &'a Populations, arm: Arm, side: Estimand) -> Sums<'a> {
         let (cohort, fit) = (walk.cohort, &walk.analysis.fit);
-        let pool = &walk.pools[arm.index()];
-        let (scaling, model) = (&fit.metrics.cure.scaling, &fit.models[arm.index()]);
+        let pool = &walk.pools()[arm];
+        let (scaling, model) = (&fit.description.metrics.cure.scaling, &walk.models()[arm]);
         let mut by_rank = vec![0; pool.len()];
         for (m, &i) in pool.units.iter().enumerate() {
             by_rank[pool.rank(m as u32) as usize] = i;
@@ -314,7 +316,7 @@ impl<'a> Sums<'a> {
 
 impl Gather for Sums<'_> {
     fn add(&mut self, group: &Group<'_>) {
-        if self.side == Side::Time && self.analysis.effects[group.unit].time().is_none() {
+        if self.side == Estimand::Time && self.analysis.effects[group.unit].time().is_none() {
             return;
         }
         let total: f64 = group.ranks.iter().map(|&r| self.weights[r as usize]).sum();
@@ -379,9 +381,9 @@ impl Means {
 /// The average effects of a run over all estimated units, the treated, the control, and the subgroups asked for.
 pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Vec<AverageEffect>, Error> {
     let populations = Populations::new(cohort, &analysis.units, by)?;
-    Ok(match Walk::new(cohort, analysis) {
-        Some(walk) => average_over(&walk, &populations),
-        None => Scores::of(cohort, analysis).map(|s| s.averages(&populations)).unwrap_or_default(),
+    Ok(match Scores::of(cohort, analysis) {
+        Some(scores) => scores.averages(&populations),
+        None => average_over(&Walk::new(cohort, analysis), &populations),
     })
 }
 
@@ -441,29 +443,29 @@ fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect
 }
 
 /// The averages from what the walk gathered.
-pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: [[&Sums<'_>; 2]; 2]) -> Vec<AverageEffect> {
+pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: Four<&Sums<'_>>) -> Vec<AverageEffect> {
     let (cohort, analysis) = (walk.cohort, walk.analysis);
     let fit = &analysis.fit;
     let horizon = cohort.horizon();
     // A time effect exists where both arms have an event; its averages, of either arm, are over those units.
-    let counts = |side: Side| {
+    let counts = |side: Estimand| {
         let mut n = vec![0usize; populations.names.len()];
         for (e, of) in analysis.effects.iter().zip(populations.each()) {
-            if side == Side::Cure || e.time().is_some() {
+            if side == Estimand::Cure || e.time().is_some() {
                 of.iter().for_each(|&p| n[p as usize] += 1);
             }
         }
         n
     };
-    let n_in = Side::BOTH.map(counts);
-    let gathered = walk.each(|arm, side| sums[arm.index()][side as usize].finish(&n_in[side as usize]));
+    let n_in = ByEstimand::of(counts);
+    let gathered = walk.each(|arm, side| sums[side][arm].finish(&n_in[side]));
 
     let mut out = Vec::new();
-    for side in Side::BOTH {
+    for side in Estimand::BOTH {
         for (p, name) in populations.names.iter().enumerate() {
             let members: Vec<usize> =
                 (0..analysis.units.len()).filter(|&q| populations.of(q).contains(&(p as u16))).collect();
-            let means = means_of(analysis, side, &members, [0, 1].map(|z| &gathered[z][side as usize]), p);
+            let means = means_of(analysis, side, &members, gathered[side].each_ref(), p);
             describe(&mut out, side, name, members.len(), means.as_ref(), horizon, fit.options.confidence);
         }
     }
@@ -482,11 +484,11 @@ pub(super) struct Predicted {
 }
 
 impl Predicted {
-    pub(super) fn of(model: &CureModel, x: &[f64], side: Side) -> Predicted {
+    pub(super) fn of(model: &CureModel, x: &[f64], side: Estimand) -> Predicted {
         let cured = model.cure_probability(x);
         match side {
-            Side::Cure => Predicted { value: cured, weight: 1.0, slope: [cured * (1.0 - cured), 0.0] },
-            Side::Time => {
+            Estimand::Cure => Predicted { value: cured, weight: 1.0, slope: [cured * (1.0 - cured), 0.0] },
+            Estimand::Time => {
                 let (log_horizon, location) = (libm::log(model.horizon), model.latency_location(x));
                 let mean = |by: f64, sigma: f64| truncated_mean(log_horizon, location + by, model.log_sigma + sigma);
                 let h = 1e-4;
@@ -522,13 +524,13 @@ impl Expected {
     }
 
     /// g'Vg, V being the covariance of that part.
-    pub(super) fn variance(&self, model: &CureModel, side: Side) -> Option<f64> {
+    pub(super) fn variance(&self, model: &CureModel, side: Estimand) -> Option<f64> {
         let covariance = model.covariance.as_ref()?;
         let p = model.n_covariates();
         let all = 2 * p + 3;
         let place = |a: usize| match side {
-            Side::Cure => (a <= p).then_some(a),
-            Side::Time => Some(p + 1 + a),
+            Estimand::Cure => (a <= p).then_some(a),
+            Estimand::Time => Some(p + 1 + a),
         };
         let mut sum = 0.0;
         for (a, ga) in self.gradient.iter().enumerate() {
@@ -543,19 +545,19 @@ impl Expected {
 }
 
 /// The means of one population; `None` where nobody is defined.
-fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 2], p: usize) -> Option<Means> {
+fn means_of(analysis: &Analysis, side: Estimand, members: &[usize], of: ByArm<&Gathered>, p: usize) -> Option<Means> {
     // Value and variance in each arm.
     let values = |q: usize| -> Option<Pair> {
         let e = &analysis.effects[q];
         match side {
-            Side::Cure => Some(Arm::BOTH.map(|z| {
-                let c = &e.arm(z).cure.curve;
+            Estimand::Cure => Some(Arm::BOTH.map(|z| {
+                let c = &e.groups.cure[z].curve;
                 (c.survival, c.survival_se().map_or(0.0, |s| s * s))
             })),
-            Side::Time => {
+            Estimand::Time => {
                 e.time()?;
                 Some(Arm::BOTH.map(|z| {
-                    let c = &e.arm(z).time.curve;
+                    let c = &e.groups.time[z].curve;
                     (c.mean_event_time().unwrap_or(0.0), c.mean_event_time_se().map_or(0.0, |s| s * s))
                 }))
             }
@@ -576,11 +578,11 @@ fn means_of(analysis: &Analysis, side: Side, members: &[usize], of: [&Gathered; 
     Some(Means {
         n,
         mean,
-        pool_variance: [0, 1].map(|z| of[z].pool_variance[p]),
+        pool_variance: of.map(|of| of.pool_variance[p]).into_array(),
         pool_covariance: 0.0,
         spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
         difference_variance: v0 + v1 - 2.0 * cross,
-        bias: Some([0, 1].map(|z| (of[z].bias[p], of[z].bias_variance[p]))),
+        bias: Some(of.map(|of| (of.bias[p], of.bias_variance[p])).into_array()),
         deals: None,
     })
 }
@@ -592,7 +594,7 @@ type Pair = [(f64, f64); 2];
 
 pub(super) fn describe(
     out: &mut Vec<AverageEffect>,
-    side: Side,
+    side: Estimand,
     population: &str,
     n_members: usize,
     means: Option<&Means>,
@@ -656,7 +658,7 @@ pub(super) fn describe(
     };
     let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
     match side {
-        Side::Cure => {
+        Estimand::Cure => {
             let difference = plain(DIFFERENCE);
             add("cure_effect", difference);
             if is_matched {
@@ -681,7 +683,7 @@ pub(super) fn describe(
             });
             add("number_needed_to_treat", needed);
         }
-        Side::Time => {
+        Estimand::Time => {
             add("time_effect", plain(DIFFERENCE));
             if is_matched {
                 add("time_effect_corrected", corrected(DIFFERENCE));

@@ -10,7 +10,9 @@
 //! - KS, the largest distance of the two weighted distribution functions;
 //! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
 
-use super::passes::{Gather, Group, Side, Walk, part};
+use super::passes::{Gather, Group, Walk, part};
+use crate::effect::Four;
+use crate::estimand::Estimand;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
 use rayon::prelude::*;
@@ -45,7 +47,7 @@ pub struct Uses {
     /// The arm.
     pub arm: Arm,
     /// The metric.
-    pub side: Side,
+    pub side: Estimand,
     /// For each unit of the pool, in order: the groups that it is in.
     pub counts: Vec<u32>,
     /// Positions in the cohort of the units of the pool.
@@ -103,14 +105,14 @@ impl Balance {
     }
 
     /// The same from what the walk gathered.
-    pub(super) fn from_counts(walk: &Walk<'_>, found: [[&Counts; 2]; 2]) -> Balance {
+    pub(super) fn from_counts(walk: &Walk<'_>, found: Four<&Counts>) -> Balance {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let uses: Vec<Uses> = Arm::BOTH
             .into_iter()
-            .flat_map(|z| Side::BOTH.map(|s| (z, s)))
+            .flat_map(|z| Estimand::BOTH.map(|s| (z, s)))
             .map(|(arm, side)| {
-                let pool = &walk.pools[arm.index()];
-                let by_rank = &found[arm.index()][side as usize].by_rank;
+                let pool = &walk.pools()[arm];
+                let by_rank = &found[side][arm].by_rank;
                 let counts: Vec<u32> = (0..pool.len() as u32).map(|m| by_rank[pool.rank(m) as usize]).collect();
                 let (mut sum, mut square) = (0.0, 0.0);
                 for &c in &counts {
@@ -134,11 +136,11 @@ impl Balance {
         let mut nearest_other = [[0.0; 3]; 2];
         let mut limit = [None; 2];
         let mut ratios = vec![[0.0; 2]; analysis.units.len()];
-        for side in Side::BOTH {
+        for side in Estimand::BOTH {
             let s = side as usize;
             let of = |q: usize, own: bool| {
-                let z = cohort.arm(analysis.units[q] as usize).index();
-                found[if own { z } else { 1 - z }][s].nearest[q]
+                let z = cohort.arm(analysis.units[q] as usize);
+                found[side][if own { z } else { z.other() }].nearest[q]
             };
             let all = |own: bool| -> Vec<f64> {
                 (0..analysis.units.len()).map(|q| of(q, own)).filter(|d| d.is_finite()).collect()
@@ -156,10 +158,13 @@ impl Balance {
             .filter(|&q| ratios[q].iter().any(|r| *r > 1.0))
             .map(|q| (analysis.units[q], ratios[q]))
             .collect();
-        let diameters = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(z, s)| {
-            let of = |e: &crate::effect::Effect| if s == 0 { e.arms[z].cure.diameter } else { e.arms[z].time.diameter };
-            quantiles(&analysis.effects.iter().map(of).collect::<Vec<f64>>(), [0.5, 0.9, 0.99])
-        });
+        let quantiles_of = |(arm, side): (Arm, Estimand)| {
+            let diameters = analysis.effects.iter().map(|e| e.groups[side][arm].diameter);
+            quantiles(&diameters.collect::<Vec<f64>>(), [0.5, 0.9, 0.99])
+        };
+        let (c, t) = (Arm::Control, Arm::Treated);
+        let diameters =
+            [(c, Estimand::Cure), (c, Estimand::Time), (t, Estimand::Cure), (t, Estimand::Time)].map(quantiles_of);
         Balance { covariates, uses, diameters, nearest_other, limit, alone, overlap: overlap(cohort) }
     }
 }
@@ -175,7 +180,7 @@ pub(super) struct Counts {
 impl Counts {
     pub(super) fn new(walk: &Walk<'_>, arm: Arm) -> Counts {
         let nearest = Vec::with_capacity(walk.analysis.units.len());
-        Counts { by_rank: vec![0; walk.pools[arm.index()].len()], nearest }
+        Counts { by_rank: vec![0; walk.pools()[arm].len()], nearest }
     }
 }
 
@@ -204,7 +209,7 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
     let values = Values { of, order };
     let ones = Arm::BOTH.map(|z| vec![1; uses[2 * z.index()].units.len()]);
     let plain = [&ones[0][..], &ones[1][..]];
-    let after = |side: Side| Arm::BOTH.map(|z| &uses[2 * z.index() + side as usize].counts[..]);
+    let after = |side: Estimand| Arm::BOTH.map(|z| &uses[2 * z.index() + side as usize].counts[..]);
     let spread = {
         let [c, t] = [0, 1].map(|z| moments(&values.of[z], Some(plain[z])).1);
         (0.5 * (c + t)).sqrt()
@@ -212,8 +217,8 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
     CovariateBalance {
         covariate: cohort.names()[j].clone(),
         before: agreement(&values, plain, spread),
-        cure: agreement(&values, after(Side::Cure), spread),
-        time: agreement(&values, after(Side::Time), spread),
+        cure: agreement(&values, after(Estimand::Cure), spread),
+        time: agreement(&values, after(Estimand::Time), spread),
     }
 }
 

@@ -6,7 +6,8 @@
 //! the part that is noise, with clusters the squares of the sums over clusters, from which only the units' own noise is taken.
 
 use super::average::{AverageEffect, Expected, Means, Populations, Predicted, describe};
-use super::passes::{Gather, Group, Side, Walk};
+use super::passes::{Gather, Group, Walk};
+use crate::estimand::Estimand;
 use crate::cohort::{Arm, Cohort};
 use crate::cure::CureModel;
 use crate::effect::Effect;
@@ -16,7 +17,7 @@ use crate::outcome::ALONE;
 struct Sums<'a> {
     walk: &'a Walk<'a>,
     populations: &'a Populations,
-    side: Side,
+    side: Estimand,
     model: &'a CureModel,
     /// Σω of each population.
     totals: Vec<f64>,
@@ -29,9 +30,9 @@ struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    fn new(walk: &'a Walk<'a>, populations: &'a Populations, arm: Arm, side: Side) -> Sums<'a> {
-        let (cohort, model) = (walk.cohort, &walk.analysis.fit.models[arm.index()]);
-        let pool = &walk.pools[arm.index()];
+    fn new(walk: &'a Walk<'a>, populations: &'a Populations, arm: Arm, side: Estimand) -> Sums<'a> {
+        let (cohort, model) = (walk.cohort, &walk.models()[arm]);
+        let pool = &walk.pools()[arm];
         let mut by_rank = vec![0; pool.len()];
         pool.units.iter().zip(0..).for_each(|(&i, m)| by_rank[pool.rank(m) as usize] = i);
         let expect = |i: u32| {
@@ -96,11 +97,11 @@ impl Gather for Sums<'_> {
 }
 
 fn scaled(walk: &Walk<'_>, i: u32) -> Vec<f64> {
-    walk.analysis.fit.metrics.cure.scaling.apply(walk.cohort.covariates(i as usize))
+    walk.analysis.fit.description.metrics.cure.scaling.apply(walk.cohort.covariates(i as usize))
 }
 
-fn is_defined(walk: &Walk<'_>, q: usize, side: Side) -> bool {
-    side == Side::Cure || walk.analysis.effects[q].time().is_some()
+fn is_defined(walk: &Walk<'_>, q: usize, side: Estimand) -> bool {
+    side == Estimand::Cure || walk.analysis.effects[q].time().is_some()
 }
 
 /// The averages of a run over these populations.
@@ -109,19 +110,19 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
     let fit = &analysis.fit;
     let gathered = walk.gather(|arm, side| Sums::new(walk, populations, arm, side));
     let mut out = Vec::new();
-    for side in Side::BOTH {
+    for side in Estimand::BOTH {
         for (p, name) in populations.names.iter().enumerate() {
             let members: Vec<usize> =
                 (0..analysis.units.len()).filter(|&q| populations.of(q).contains(&(p as u16))).collect();
             let there: Vec<usize> = members.iter().copied().filter(|&q| is_defined(walk, q, side)).collect();
-            let of = [0, 1].map(|z: usize| &gathered[z][side as usize]);
+            let of = gathered[side].each_ref().into_array();
             let means = (!there.is_empty()).then(|| {
                 let mut means = between(walk, side, &there);
                 let sums = of.map(|sums| sums.by_cluster(p));
                 let expected = of.map(|sums| sums.expected(p));
                 means.pool_variance = sums.each_ref().map(|s| s.iter().map(|(_, v)| v * v).sum());
                 means.pool_covariance = shared(&sums);
-                means.bias = Some([0, 1].map(|z| (expected[z].value, expected[z].variance(&fit.models[z], side))));
+                means.bias = Some([0, 1].map(|z| (expected[z].value, expected[z].variance(&walk.models()[Arm::BOTH[z]], side))));
                 means
             });
             let (horizon, confidence) = (cohort.horizon(), fit.options.confidence);
@@ -154,11 +155,11 @@ fn shared([control, treated]: &[Vec<(u32, f64)>; 2]) -> f64 {
 }
 
 /// Means of the units' estimates, and how the means vary because units do.
-fn between(walk: &Walk<'_>, side: Side, there: &[usize]) -> Means {
+fn between(walk: &Walk<'_>, side: Estimand, there: &[usize]) -> Means {
     let (cohort, analysis) = (walk.cohort, walk.analysis);
     let value = |e: &Effect, z: Arm| match side {
-        Side::Cure => (e.arm(z).cure.curve.survival, e.arm(z).cure.curve.survival_se()),
-        Side::Time => (e.arm(z).time.curve.mean_event_time().unwrap_or(0.0), e.arm(z).time.curve.mean_event_time_se()),
+        Estimand::Cure => (e.groups.cure[z].curve.survival, e.groups.cure[z].curve.survival_se()),
+        Estimand::Time => (e.groups.time[z].curve.mean_event_time().unwrap_or(0.0), e.groups.time[z].curve.mean_event_time_se()),
     };
     let weights: Vec<f64> = there.iter().map(|&q| cohort.weight(analysis.units[q] as usize)).collect();
     let total: f64 = weights.iter().sum();

@@ -17,7 +17,9 @@
 //! reject 7.2 %: AUTOC is the test, and the slope is an estimate with a standard error.
 
 use super::one_step::Scores;
-use super::passes::{Gather, Group, Side, Walk, part};
+use super::passes::{Gather, Group, Walk, part};
+use crate::effect::Four;
+use crate::estimand::{ByEstimand, Estimand};
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::interval::two_sided;
@@ -89,20 +91,14 @@ impl Varies {
 }
 
 /// Both estimands; `None` with fewer than 50 units or no spread in what is predicted.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heterogeneity {
-    /// Of the cure effect.
-    pub cure: Option<Varies>,
-    /// Of the time effect.
-    pub time: Option<Varies>,
-}
+pub type Heterogeneity = ByEstimand<Option<Varies>>;
 
 impl Heterogeneity {
     /// Of a run, by either estimator.
-    pub fn of(cohort: &Cohort, analysis: &Analysis) -> Heterogeneity {
+    pub fn of_run(cohort: &Cohort, analysis: &Analysis) -> Heterogeneity {
         match Scores::of(cohort, analysis) {
             Some(scores) => scores.heterogeneity(),
-            None => Walk::new(cohort, analysis).map(|walk| Heterogeneity::of_walk(&walk)).unwrap_or_default(),
+            None => Heterogeneity::of_walk(&Walk::new(cohort, analysis)),
         }
     }
 
@@ -116,12 +112,11 @@ impl Heterogeneity {
     /// The same from what the walk gathered.
     pub(super) fn from_sums(
         walk: &Walk<'_>,
-        asked: &[Option<Weighted>; 2],
-        sums: [[&Sums<'_>; 2]; 2],
+        asked: &ByEstimand<Option<Weighted>>,
+        sums: Four<&Sums<'_>>,
     ) -> Heterogeneity {
         let z = two_sided(walk.analysis.fit.options.confidence);
-        let of = |s: usize| Some(asked[s].as_ref()?.finish([sums[0][s], sums[1][s]], z));
-        Heterogeneity { cure: of(0), time: of(1) }
+        ByEstimand::of(|estimand| Some(asked[estimand].as_ref()?.finish(sums[estimand].into_array(), z)))
     }
 }
 
@@ -167,26 +162,25 @@ fn fifth_of(rank: usize, n: usize) -> usize {
 }
 
 impl Weighted {
-    /// Cure, time.
-    pub(super) fn of(walk: &Walk<'_>) -> [Option<Weighted>; 2] {
-        let (cure, time) = rayon::join(|| Weighted::new(walk, Side::Cure), || Weighted::new(walk, Side::Time));
-        [cure, time]
+    /// Prepares the weights of each estimand; `None` where nothing is said of it.
+    pub(super) fn of(walk: &Walk<'_>) -> ByEstimand<Option<Weighted>> {
+        ByEstimand::join(|estimand| Weighted::new(walk, estimand))
     }
 
-    fn new(walk: &Walk<'_>, side: Side) -> Option<Weighted> {
+    fn new(walk: &Walk<'_>, side: Estimand) -> Option<Weighted> {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let fit = &analysis.fit;
         let predicted = |q: usize| {
-            let x = fit.metrics.cure.scaling.apply(cohort.covariates(analysis.units[q] as usize));
+            let x = fit.description.metrics.cure.scaling.apply(cohort.covariates(analysis.units[q] as usize));
             let of = |z: Arm| match side {
-                Side::Cure => fit.models[z.index()].cure_probability(&x),
-                Side::Time => fit.models[z.index()].mean_event_time(&x),
+                Estimand::Cure => walk.models()[z].cure_probability(&x),
+                Estimand::Time => walk.models()[z].mean_event_time(&x),
             };
             of(Arm::Treated) - of(Arm::Control)
         };
         let estimate = |q: usize| match side {
-            Side::Cure => Some(analysis.effects[q].cure()),
-            Side::Time => analysis.effects[q].time(),
+            Estimand::Cure => Some(analysis.effects[q].cure()),
+            Estimand::Time => analysis.effects[q].time(),
         };
         let mut units: Vec<(usize, f64, f64)> = (0..analysis.units.len())
             .into_par_iter()
@@ -271,9 +265,9 @@ pub(super) struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    pub(super) fn new(walk: &Walk<'_>, asked: &'a [Option<Weighted>; 2], arm: Arm, side: Side) -> Sums<'a> {
-        match &asked[side as usize] {
-            Some(asked) => Sums { weights: &asked.weights, used: vec![[0.0; SUMS]; walk.pools[arm.index()].len()] },
+    pub(super) fn new(walk: &Walk<'_>, asked: &'a ByEstimand<Option<Weighted>>, arm: Arm, side: Estimand) -> Sums<'a> {
+        match &asked[side] {
+            Some(asked) => Sums { weights: &asked.weights, used: vec![[0.0; SUMS]; walk.pools()[arm].len()] },
             None => Sums { weights: &[], used: Vec::new() },
         }
     }

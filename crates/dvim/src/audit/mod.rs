@@ -85,9 +85,10 @@ impl Audit {
     /// Audits a run, with averages by these covariates too.
     pub fn of(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
         let populations = Populations::new(cohort, &analysis.units, by)?;
-        Ok(match Walk::new(cohort, analysis) {
-            Some(walk) => Audit::of_walk(&walk, &populations),
-            None => Audit::of_adjusted(cohort, analysis, &populations),
+        let walk = Walk::new(cohort, analysis);
+        Ok(match Scores::of(cohort, analysis) {
+            Some(scores) => Audit::of_corrected(&walk, &scores, &populations),
+            None => Audit::of_walk(&walk, &populations),
         })
     }
 
@@ -101,24 +102,24 @@ impl Audit {
         Ok(Audit { asked: false, averages, ..rest })
     }
 
-    /// Of the adjusted estimator: averages and heterogeneity by influence functions ([`one_step`]); what is read off curves, from its groups alone.
-    fn of_adjusted(cohort: &Cohort, analysis: &Analysis, populations: &Populations) -> Audit {
-        let scores = Scores::of(cohort, analysis);
-        let averages = scores.as_ref().map(|s| s.averages(populations)).unwrap_or_default();
-        let walk = Walk::of_groups_alone(cohort, analysis);
+    /// Audits corrected estimates: averages and heterogeneity by influence functions ([`one_step`]); what is read off curves, from
+    /// the groups alone.
+    fn of_corrected(walk: &Walk<'_>, scores: &Scores<'_>, populations: &Populations) -> Audit {
+        let (cohort, analysis) = (walk.cohort, walk.analysis);
+        let averages = scores.averages(populations);
         let grid = sensitivity::horizon_grid(cohort);
         let seen = walk.gather(|arm, side| OfGroups {
-            counts: balance::Counts::new(&walk, arm),
-            horizons: sensitivity::Horizons::new(&walk, &grid, arm, side),
-            jumps: sensitivity::Jumps::new(&walk, arm, side),
+            counts: balance::Counts::new(walk, arm),
+            horizons: sensitivity::Horizons::new(walk, &grid, arm, side),
+            jumps: sensitivity::Jumps::new(walk, arm, side),
         });
         Audit {
-            balance: Some(Balance::from_counts(&walk, part(&seen, |s| &s.counts))),
-            horizons: sensitivity::from_horizons(&walk, part(&seen, |s| &s.horizons)),
+            balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
+            horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
             censoring: sensitivity::censoring(analysis),
-            always_uncured: sensitivity::from_jumps(&walk, part(&seen, |s| &s.jumps)),
-            heterogeneity: scores.map(|s| s.heterogeneity()).unwrap_or_default(),
+            always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
+            heterogeneity: scores.heterogeneity(),
             averages,
             ..Audit::without_groups(cohort, populations, GROUPS_ALONE)
         }

@@ -18,8 +18,8 @@
 
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
-use super::passes::Side;
-use crate::adjusted::Deal;
+use crate::estimand::Estimand;
+use crate::fold::Deal;
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
@@ -50,11 +50,13 @@ pub struct Scores<'a> {
 }
 
 impl<'a> Scores<'a> {
-    /// Of a run; `None` under the paper's estimator.
+    /// Prepares a run; `None` where its groups are not corrected.
     pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
-        let fit = analysis.fit.cross_fit.as_ref()?;
-        let propensity = propensity(cohort);
-        Some(Scores { cohort, analysis, residuals: &fit.residuals, deals: &fit.deals, propensity })
+        let fit = &analysis.fit;
+        fit.is_corrected().then(|| {
+            let propensity = propensity(cohort);
+            Scores { cohort, analysis, residuals: &fit.residuals, deals: &fit.deals, propensity }
+        })
     }
 
     /// The position in the cohort of an estimated unit.
@@ -72,20 +74,20 @@ impl<'a> Scores<'a> {
         self.folds()[self.unit(i)] as usize
     }
 
-    fn value(&self, side: Side, arm: Arm, i: usize) -> f64 {
+    fn value(&self, side: Estimand, arm: Arm, i: usize) -> f64 {
         let e = &self.analysis.effects[i];
         match side {
-            Side::Cure => e.cure_probability(arm),
-            Side::Time => e.mean_event_time(arm).unwrap_or(f64::NAN),
+            Estimand::Cure => e.cure_probability(arm),
+            Estimand::Time => e.mean_event_time(arm).unwrap_or(f64::NAN),
         }
     }
 
     /// Residual of a unit in its own arm over the propensity of that arm.
-    fn weighted_residual(&self, side: Side, i: usize) -> f64 {
+    fn weighted_residual(&self, side: Estimand, i: usize) -> f64 {
         let r = &self.residuals[self.unit(i)];
         let rho = match side {
-            Side::Cure => r.cure,
-            Side::Time => r.time,
+            Estimand::Cure => r.cure,
+            Estimand::Time => r.time,
         };
         rho / self.propensity_of(self.arm(i), i)
     }
@@ -102,7 +104,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Means of both arms over population `p`; `None` where it is empty.
-    fn means(&self, side: Side, populations: &Populations, p: usize) -> Option<Means> {
+    fn means(&self, side: Estimand, populations: &Populations, p: usize) -> Option<Means> {
         let n = self.analysis.effects.len();
         let member: Vec<bool> = (0..n).map(|i| populations.of(i).contains(&(p as u16))).collect();
         let size = member.iter().filter(|g| **g).count();
@@ -138,8 +140,8 @@ impl<'a> Scores<'a> {
         });
         let mean = [0, 1].map(|z| match side {
             // Noise of the residuals must not carry a mean over its bounds.
-            Side::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
-            Side::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
+            Estimand::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
+            Estimand::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
         });
         let mut spread = covariance.map(|row| row.map(|c| free * c / count));
         // What is left of the variance between deals in a mean of so many.
@@ -161,7 +163,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Covariance over deals of the two arms' means; `None` where there is one.
-    fn between_deals(&self, side: Side, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
+    fn between_deals(&self, side: Estimand, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
         let (n, deals) = (member.len(), self.deals.len() as f64);
         if self.deals.len() < 2 || self.deals.iter().any(|r| r.values.is_empty()) {
             return None;
@@ -172,13 +174,13 @@ impl<'a> Scores<'a> {
             for (i, &is_member) in member.iter().enumerate().take(n) {
                 let values = &r.values[self.unit(i)];
                 let (of_arms, residual) = match side {
-                    Side::Cure => (values.cure_probability, values.residual.cure),
-                    Side::Time => (values.mean_event_time, values.residual.time),
+                    Estimand::Cure => (values.cure_probability, values.residual.cure),
+                    Estimand::Time => (values.mean_event_time, values.residual.time),
                 };
                 let own = self.arm(i);
                 for z in Arm::BOTH {
                     if is_member {
-                        sums[z.index()] += of_arms[z.index()];
+                        sums[z.index()] += of_arms[z];
                     }
                     if own == z {
                         sums[z.index()] += given(i) * residual / self.propensity_of(z, i);
@@ -197,7 +199,7 @@ impl<'a> Scores<'a> {
     pub fn averages(&self, populations: &Populations) -> Vec<AverageEffect> {
         let (horizon, confidence) = (self.cohort.horizon(), self.analysis.fit.options.confidence);
         let mut out = Vec::new();
-        for side in Side::BOTH {
+        for side in Estimand::BOTH {
             for (p, name) in populations.names.iter().enumerate() {
                 let n_members = populations.each().filter(|of| of.contains(&(p as u16))).count();
                 let means = self.means(side, populations, p);
@@ -213,18 +215,18 @@ impl<'a> Scores<'a> {
     /// are dependent across folds, and t-statistics of their association are far from normal. The test is a projection of the scores on the covariates
     /// themselves, which depend on no outcome.
     pub fn heterogeneity(&self) -> Heterogeneity {
-        Heterogeneity { cure: self.varies(Side::Cure), time: self.varies(Side::Time) }
+        Heterogeneity { cure: self.varies(Estimand::Cure), time: self.varies(Estimand::Time) }
     }
 
     /// The effect of a unit as estimated without its outcome, and its score: that effect plus the weighted residual, whose
     /// mean given covariates is the true effect.
-    fn scored(&self, side: Side, i: usize) -> (f64, f64) {
+    fn scored(&self, side: Estimand, i: usize) -> (f64, f64) {
         let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
         let sign = if self.arm(i) == Arm::Treated { 1.0 } else { -1.0 };
         (effect, effect + sign * self.weighted_residual(side, i))
     }
 
-    fn varies(&self, side: Side) -> Option<Varies> {
+    fn varies(&self, side: Estimand) -> Option<Varies> {
         let n = self.analysis.effects.len();
         let mut units: Vec<(usize, f64, f64)> = (0..n)
             .map(|i| {

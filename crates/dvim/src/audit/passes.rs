@@ -1,45 +1,14 @@
 //! One walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
-use crate::adjusted;
-use crate::analysis::{Analysis, Fit, rows_of};
-use crate::cohort::{Arm, Cohort};
-use crate::constraint::{Rules, Searched};
-use crate::effect::{Groups, Pool};
-use crate::metric::Metric;
+use crate::analysis::Analysis;
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
+use crate::cure::CureModel;
+use crate::effect::Four;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::ground::Ground;
+use crate::group::Pool;
 use crate::survival::{Functional, Influence, Summary};
-
-/// The two estimands, each with a metric and groups of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Groups matched for cure; their value is Ŝ(H).
-    Cure,
-    /// Groups matched for time; their value is CMET(H).
-    Time,
-}
-
-impl Side {
-    /// Both.
-    pub const BOTH: [Side; 2] = [Side::Cure, Side::Time];
-
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Side::Cure => "cure",
-            Side::Time => "time",
-        }
-    }
-
-    /// The metric of a fit that it is matched under.
-    pub fn metric(self, fit: &Fit) -> &Metric {
-        match self {
-            Side::Cure => &fit.metrics.cure,
-            Side::Time => &fit.metrics.time,
-        }
-    }
-}
-
-/// Units searched at a time where the run kept no groups.
-const BLOCK: usize = 16_384;
 
 /// A group on the way past.
 pub struct Group<'a> {
@@ -67,38 +36,34 @@ pub struct Walk<'a> {
     pub cohort: &'a Cohort,
     /// The run.
     pub analysis: &'a Analysis,
-    /// The units that groups are drawn from: control, treated.
-    pub pools: [Pool; 2],
-    /// What the run asked of its groups.
-    rules: Option<Rules>,
+    /// What the groups are drawn from.
+    pub(super) ground: Ground<'a>,
 }
 
 impl<'a> Walk<'a> {
-    /// Prepares the pools of a run; `None` for the adjusted estimator, whose estimates are not those of its groups.
-    pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Walk<'a>> {
-        let fit = &analysis.fit;
-        fit.cross_fit.is_none().then(|| Walk {
-            cohort,
-            analysis,
-            pools: fit.pools(cohort),
-            rules: fit.rules(cohort).expect("the run was made under them"),
-        })
+    /// Prepares the pools of a run.
+    pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
+        let ground = Ground::of_fit(&analysis.fit, cohort).expect("the run was made under its constraints");
+        Walk { cohort, analysis, ground }
     }
 
-    /// Prepares the pools of a run of the adjusted estimator: what is gathered is of its groups alone, before the correction.
-    pub fn of_groups_alone(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
-        let rules = analysis.fit.rules(cohort).expect("the run was made under them");
-        Walk { cohort, analysis, pools: analysis.fit.pools(cohort), rules }
+    /// The units of each arm that groups are drawn from.
+    pub fn pools(&self) -> &ByArm<Pool> {
+        &self.ground.pools
+    }
+
+    /// The cure models, which trained on none of the estimated units.
+    pub(super) fn models(&self) -> &'a ByArm<CureModel> {
+        self.analysis.fit.trained_models().expect("only groups that are not corrected are compared with the models")
     }
 
     /// Whether the run constrained its groups.
     pub fn is_constrained(&self) -> bool {
-        self.rules.is_some()
+        !self.analysis.fit.options.constraints.is_empty()
     }
 
-    /// Walks once through the groups of each arm and side, the four at the same time, with what `start` makes for each.
-    /// Answers stand as control cure, control time, treated cure, treated time.
-    pub fn gather<G: Gather>(&self, start: impl Fn(Arm, Side) -> G + Sync) -> [[G; 2]; 2] {
+    /// Walks once through the groups of each estimand and arm, the four at the same time, with what `start` makes for each.
+    pub fn gather<G: Gather>(&self, start: impl Fn(Arm, Estimand) -> G + Sync) -> Four<G> {
         self.each(|arm, side| {
             let mut into = start(arm, side);
             self.pass(arm, side, &mut into);
@@ -107,19 +72,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Shows all groups of one arm and side to `into`: those that the run kept, else found again.
-    fn pass(&self, arm: Arm, side: Side, into: &mut impl Gather) {
+    fn pass(&self, arm: Arm, side: Estimand, into: &mut impl Gather) {
         let (fit, units) = (&self.analysis.fit, &self.analysis.units);
-        let (k, pool) = (fit.options.group_size, &self.pools[arm.index()]);
+        let (k, pool) = (fit.options.group_size, &self.pools()[arm]);
         let horizon = self.cohort.horizon();
         let (mut outcomes, mut influence) = (Vec::with_capacity(k), Vec::with_capacity(k));
         let mut further = Influence::default();
         let mut show = |unit: usize, ranks: &[u32], nearest: f64| {
             outcomes.clear();
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
-            let estimate = self.analysis.effects[unit].arm(arm);
-            let (curve, of) = match side {
-                Side::Cure => (&estimate.cure.curve, Functional::Survival),
-                Side::Time => (&estimate.time.curve, Functional::MeanEventTime),
+            let curve = &self.analysis.effects[unit].groups[side][arm].curve;
+            let of = match side {
+                Estimand::Cure => Functional::Survival,
+                Estimand::Time => Functional::MeanEventTime,
             };
             let scale = unbiased(curve, side, ranks.len());
             match pool.outcomes() {
@@ -128,8 +93,8 @@ impl<'a> Walk<'a> {
                     let group: Vec<_> = ranks.iter().map(|&r| all[r as usize]).collect();
                     further.fill_outcomes(&group, horizon);
                     let values = match side {
-                        Side::Cure => &further.survival,
-                        Side::Time => &further.mean_event_time,
+                        Estimand::Cure => &further.survival,
+                        Estimand::Time => &further.mean_event_time,
                     };
                     influence.clear();
                     influence.extend(values.iter().map(|v| scale * v));
@@ -137,44 +102,24 @@ impl<'a> Walk<'a> {
             }
             into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
         };
-        if let Some(cross_fit) = &fit.cross_fit {
-            let rules = self.rules.as_ref();
-            adjusted::each_group(self.cohort, cross_fit, rules, pool, (side as usize, arm), units, show);
-            return;
-        }
-        let mut show_all = |first: usize, groups: &Groups| {
-            for (q, nearest) in groups.nearest.iter().enumerate() {
-                show(first + q, &groups.ranks[q * k..(q + 1) * k], *nearest);
+        match &self.analysis.groups {
+            Some(groups) => {
+                let groups = &groups[side][arm];
+                groups.nearest.iter().enumerate().for_each(|(q, nearest)| show(q, groups.members(q), *nearest));
             }
-        };
-        if let Some(groups) = &self.analysis.groups {
-            show_all(0, &groups[arm.index()][side as usize]);
-            return;
-        }
-        let metric = side.metric(fit);
-        let search = Searched::new(pool, self.cohort, metric, self.rules.as_ref());
-        for (b, block) in units.chunks(BLOCK).enumerate() {
-            let rows = rows_of(self.cohort, block);
-            let own: Vec<Option<u32>> = block.iter().copied().map(Some).collect();
-            show_all(b * BLOCK, &search.estimate(&rows, &own, &metric.place(&rows), k, true).1);
+            None => self.ground.each_group(fit, units, (side, arm), show),
         }
     }
 
-    /// Calls `f` for each arm and side, the four at the same time; in the order control cure, control time,
-    /// treated cure, treated time.
-    pub fn each<T: Send>(&self, f: impl Fn(Arm, Side) -> T + Sync) -> [[T; 2]; 2] {
-        let of_arm = |z: Arm| {
-            let (a, b) = rayon::join(|| f(z, Side::Cure), || f(z, Side::Time));
-            [a, b]
-        };
-        let (control, treated) = rayon::join(|| of_arm(Arm::Control), || of_arm(Arm::Treated));
-        [control, treated]
+    /// Calls `f` for each estimand and arm, the four at the same time.
+    pub fn each<T: Send>(&self, f: impl Fn(Arm, Estimand) -> T + Sync) -> Four<T> {
+        ByEstimand::join(|estimand| ByArm::join(|arm| f(arm, estimand)))
     }
 }
 
-/// Borrows one part of what was gathered for each arm and side.
-pub fn part<G, T>(of: &[[G; 2]; 2], f: impl Fn(&G) -> &T) -> [[&T; 2]; 2] {
-    of.each_ref().map(|of_arm| of_arm.each_ref().map(&f))
+/// Borrows one part of what was gathered for each estimand and arm.
+pub fn part<G, T>(of: &Four<G>, f: impl Fn(&G) -> &T) -> Four<&T> {
+    of.each_ref().map(|of_arms| of_arms.each_ref().map(&f))
 }
 
 /// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of, by what they are worth.
@@ -183,10 +128,10 @@ pub fn part<G, T>(of: &[[G; 2]; 2], f: impl Fn(&G) -> &T) -> [[&T; 2]; 2] {
 /// their squares is too small by about that factor: for a share it is S(1 − S)/K where S(1 − S)/(K − 1) is unbiased. A single group
 /// keeps Greenwood's form, which is what R prints; sums over many groups have the factor, because with K = 50 it is worth half a
 /// point of coverage.
-pub fn unbiased(summary: &Summary, side: Side, group_size: usize) -> f64 {
+pub fn unbiased(summary: &Summary, side: Estimand, group_size: usize) -> f64 {
     let m = match side {
-        Side::Cure => group_size as f64 * summary.worth,
-        Side::Time => summary.n_events as f64 * summary.worth,
+        Estimand::Cure => group_size as f64 * summary.worth,
+        Estimand::Time => summary.n_events as f64 * summary.worth,
     };
     if m > 1.0 { (m / (m - 1.0)).sqrt() } else { 1.0 }
 }

@@ -2,10 +2,15 @@
 //! and the people whom Δ does not compare.
 
 use super::average::AverageEffect;
-use super::passes::{Gather, Group, Side, Walk, part, unbiased};
-use crate::analysis::{self, Analysis, Options, Watch, average};
+use super::passes::{Gather, Group, Walk, part, unbiased};
+use crate::estimand::Estimand;
+use crate::analysis::{self, Analysis, average};
+use crate::options::Options;
+use crate::watch::Watch;
 use crate::cohort::{Arm, Cohort};
-use crate::effect::{ArmEstimate, Effect, Matcher, Pool};
+use crate::effect::{Effect, Four};
+use crate::group::{GroupEstimate, Pool};
+use crate::search::{Ask, Queries};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::two_sided;
 use crate::phrase;
@@ -35,7 +40,7 @@ const MOST_UNITS: usize = 3_000;
 /// What the horizon curve gathers of one arm and side.
 pub(super) struct Horizons<'a> {
     grid: &'a [f64],
-    side: Side,
+    side: Estimand,
     every: usize,
     influences: Influences,
     /// For each horizon and unit: value (NaN where undefined) and variance.
@@ -57,14 +62,14 @@ fn step_for(n: usize, most: usize) -> usize {
 }
 
 impl<'a> Horizons<'a> {
-    pub(super) fn new(walk: &Walk<'_>, grid: &'a [f64], arm: Arm, side: Side) -> Horizons<'a> {
+    pub(super) fn new(walk: &Walk<'_>, grid: &'a [f64], arm: Arm, side: Estimand) -> Horizons<'a> {
         Horizons {
             grid,
             side,
             every: step_for(walk.analysis.units.len(), MOST_UNITS),
             influences: Influences::default(),
             values: vec![Vec::new(); GRID],
-            row: vec![0; walk.pools[arm.index()].len()],
+            row: vec![0; walk.pools()[arm].len()],
             used: Vec::new(),
         }
     }
@@ -83,14 +88,14 @@ impl Gather for Horizons<'_> {
             let scale = unbiased(s, self.side, group.ranks.len());
             let mean = s.mean_event_time();
             let (value, se) = match self.side {
-                Side::Cure => (s.survival, s.survival_se()),
-                Side::Time => (mean.unwrap_or(f64::NAN), s.mean_event_time_se()),
+                Estimand::Cure => (s.survival, s.survival_se()),
+                Estimand::Time => (mean.unwrap_or(f64::NAN), s.mean_event_time_se()),
             };
             self.values[g].push((value, se.map_or(0.0, |s| s * s)));
             factors[g] = match (self.side, mean) {
-                (Side::Cure, _) => [scale * s.survival, 0.0],
-                (Side::Time, Some(m)) => [scale * m / (1.0 - s.survival), scale / (1.0 - s.survival)],
-                (Side::Time, None) => [0.0; 2],
+                (Estimand::Cure, _) => [scale * s.survival, 0.0],
+                (Estimand::Time, Some(m)) => [scale * m / (1.0 - s.survival), scale / (1.0 - s.survival)],
+                (Estimand::Time, None) => [0.0; 2],
             };
         }
         // Those who are still there at a horizon have the same influence on it.
@@ -139,13 +144,13 @@ pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
 }
 
 /// The same from what the walk gathered.
-pub(super) fn from_horizons(walk: &Walk<'_>, found: [[&Horizons<'_>; 2]; 2]) -> Vec<AtHorizon> {
+pub(super) fn from_horizons(walk: &Walk<'_>, found: Four<&Horizons<'_>>) -> Vec<AtHorizon> {
     let analysis = walk.analysis;
     let n = analysis.units.len().div_ceil(step_for(analysis.units.len(), MOST_UNITS));
     let squares = found.map(|of_arm| of_arm.map(Horizons::squares));
     let z = two_sided(analysis.fit.options.confidence);
-    let at = |side: Side, g: usize| -> (Option<[f64; 3]>, usize) {
-        let of = [0, 1].map(|arm: usize| found[arm][side as usize]);
+    let at = |side: Estimand, g: usize| -> (Option<[f64; 3]>, usize) {
+        let of = found[side].into_array();
         let pairs = of[0].values[g].iter().zip(&of[1].values[g]);
         let there: Vec<(f64, f64)> =
             pairs.map(|(c, t)| (t.0 - c.0, t.1 + c.1)).filter(|(d, _)| d.is_finite()).collect();
@@ -156,7 +161,7 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: [[&Horizons<'_>; 2]; 2]) -> 
         let mean = there.iter().map(|d| d.0).sum::<f64>() / m;
         let spread = there.iter().map(|d| (d.0 - mean) * (d.0 - mean)).sum::<f64>() / (m - 1.0);
         let noise = there.iter().map(|d| d.1).sum::<f64>() / m;
-        let pool: f64 = squares.iter().map(|of_arm| of_arm[side as usize][g]).sum::<f64>() / (m * m);
+        let pool: f64 = squares[side].iter().map(|of_arm| of_arm[g]).sum::<f64>() / (m * m);
         let se = (pool + (spread - noise).max(0.0) / m).sqrt();
         (Some([mean, mean - z * se, mean + z * se]), n - there.len())
     };
@@ -164,8 +169,8 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: [[&Horizons<'_>; 2]; 2]) -> 
         .into_iter()
         .enumerate()
         .map(|(g, horizon)| {
-            let (time, n_undefined) = at(Side::Time, g);
-            AtHorizon { horizon, cure: at(Side::Cure, g).0, time, n_units: n, n_undefined }
+            let (time, n_undefined) = at(Estimand::Time, g);
+            AtHorizon { horizon, cure: at(Estimand::Cure, g).0, time, n_units: n, n_undefined }
         })
         .collect()
 }
@@ -233,16 +238,13 @@ pub struct Censoring {
 pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
     let n = analysis.effects.len() as f64;
     let fit = &analysis.fit;
-    // Under constraints the groups of the adjusted estimator may be smaller than K.
-    if analysis.effects.is_empty() || fit.cross_fit.is_some() && !fit.options.constraints.is_empty() {
+    // Under constraints a corrected group may be smaller than K.
+    if analysis.effects.is_empty() || fit.is_corrected() && !fit.options.constraints.is_empty() {
         return None;
     }
-    let size = |q: usize| match &fit.cross_fit {
-        Some(c) => c.fold(analysis.units[q] as usize).choices[0].group_size as f64,
-        None => fit.options.group_size as f64,
-    };
+    let size = |q: usize| fit.fold_of(Some(analysis.units[q])).group_size.cure as f64;
     let mean = |z: Arm, f: &dyn Fn(&Summary, f64) -> f64| {
-        analysis.effects.iter().enumerate().map(|(q, e)| f(&e.arm(z).cure.curve, size(q))).sum::<f64>() / n
+        analysis.effects.iter().enumerate().map(|(q, e)| f(&e.groups.cure[z].curve, size(q))).sum::<f64>() / n
     };
     let worst = |z: Arm| mean(z, &|s, k| s.n_at_risk as f64 / k);
     let best = |z: Arm| mean(z, &|s, k| 1.0 - s.n_events as f64 / k);
@@ -275,19 +277,19 @@ pub struct AlwaysUncured {
 
 /// The averaged curve of one arm from its time groups, as jumps at the times of the pool, by rank.
 pub(super) struct Jumps {
-    side: Side,
+    side: Estimand,
     by_rank: Vec<f64>,
 }
 
 impl Jumps {
-    pub(super) fn new(walk: &Walk<'_>, arm: Arm, side: Side) -> Jumps {
-        Jumps { side, by_rank: if side == Side::Time { vec![0.0; walk.pools[arm.index()].len()] } else { Vec::new() } }
+    pub(super) fn new(walk: &Walk<'_>, arm: Arm, side: Estimand) -> Jumps {
+        Jumps { side, by_rank: if side == Estimand::Time { vec![0.0; walk.pools()[arm].len()] } else { Vec::new() } }
     }
 }
 
 impl Gather for Jumps {
     fn add(&mut self, group: &Group<'_>) {
-        if self.side != Side::Time {
+        if self.side != Estimand::Time {
             return;
         }
         let (mut level, mut at) = (1.0, 0);
@@ -315,13 +317,13 @@ pub fn always_uncured(walk: &Walk<'_>) -> Option<AlwaysUncured> {
 }
 
 /// The same from what the walk gathered.
-pub(super) fn from_jumps(walk: &Walk<'_>, seen: [[&Jumps; 2]; 2]) -> Option<AlwaysUncured> {
+pub(super) fn from_jumps(walk: &Walk<'_>, seen: Four<&Jumps>) -> Option<AlwaysUncured> {
     let n = walk.analysis.units.len();
     if n == 0 {
         return None;
     }
-    let [control, treated] = [0, 1].map(|z| -> Vec<(f64, f64)> {
-        let jumps = walk.pools[z].by_time().iter().zip(&seen[z][Side::Time as usize].by_rank);
+    let [control, treated] = Arm::BOTH.map(|z| -> Vec<(f64, f64)> {
+        let jumps = walk.pools()[z].by_time().iter().zip(&seen.time[z].by_rank);
         jumps.filter(|(_, m)| **m > 0.0).map(|(u, m)| (u.0, m / n as f64)).collect()
     });
     let total = |v: &[(f64, f64)]| v.iter().map(|(_, m)| m).sum::<f64>();
@@ -403,39 +405,37 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
     let units = &walk.analysis.units;
     let every = step_for(units.len(), MOST_COMPARED);
     let rows: Vec<f64> = units.iter().step_by(every).flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-    let largest = walk.pools.iter().map(Pool::len).min().unwrap_or(0);
+    let largest = walk.pools().iter().map(Pool::len).min().unwrap_or(0);
     let k = fit.options.group_size;
     let mut sizes = vec![(k / 2).max(1), k, 2 * k, 4 * k];
     sizes.retain(|&s| s <= largest);
     sizes.dedup();
     let largest = sizes.last().copied().unwrap_or(k);
     // Neighbours ascend, so one search for the largest size serves all.
-    let found = walk.each(|arm, side| {
-        let metric = side.metric(fit);
-        let matcher = Matcher::new(&walk.pools[arm.index()], cohort, metric);
-        let (members, squared) = matcher.group(&metric.place(&rows), largest);
-        let n = members.len() / largest.max(1);
-        let mut scratch = Vec::new();
-        let pool = &walk.pools[arm.index()];
-        let of_size = |scratch: &mut Vec<u32>, q: usize, size: usize| {
-            let group = q * largest..q * largest + size;
-            pool.estimate(&members[group.clone()], &squared[group], scratch)
+    let own = vec![None; rows.len() / cohort.n_covariates()];
+    let found: Four<Vec<Vec<GroupEstimate>>> = walk.each(|arm, estimand| {
+        let metric = &fit.description.metrics[estimand];
+        let ask = Ask {
+            queries: Queries { covariates: &rows, own: &own },
+            placed: &metric.place(&rows),
+            group_size: largest,
+            fewest: 0,
         };
-        sizes.iter().map(|&s| (0..n).map(|q| of_size(&mut scratch, q, s)).collect::<Vec<_>>()).collect::<Vec<_>>()
+        let of_sizes = walk.ground.search(metric, arm).ranked(&ask, |scratch, members, squared| {
+            let of_size = |&k: &usize| walk.pools()[arm].estimate(&members[..k], &squared[..k], scratch);
+            sizes.iter().map(of_size).collect::<Vec<GroupEstimate>>()
+        });
+        of_sizes.into_iter().map(|found| found.expect("everybody is a candidate")).collect()
     });
-    sizes
-        .iter()
-        .enumerate()
-        .map(|(s, &size)| {
-            let effects: Vec<Effect> = (0..found[0][0][s].len())
-                .map(|q| Effect {
-                    arms: [0, 1].map(|z| ArmEstimate { cure: found[z][0][s][q], time: found[z][1][s][q] }),
-                    corrected: None,
-                })
-                .collect();
-            Choice::of(Some(size), fit.options.seed, &effects)
-        })
-        .collect()
+    let effect = |q: usize, s: usize| Effect {
+        groups: found.each_ref().map(|of_arms| of_arms.each_ref().map(|of_units| of_units[q][s])),
+        corrected: None,
+    };
+    let choice = |(s, &size): (usize, &usize)| {
+        let effects: Vec<Effect> = (0..own.len()).map(|q| effect(q, s)).collect();
+        Choice::of(Some(size), fit.options.seed, &effects)
+    };
+    sizes.iter().enumerate().map(choice).collect()
 }
 
 /// The whole analysis again with the next seeds: other units train, other units are estimated.
@@ -450,7 +450,7 @@ pub fn seeds(cohort: &Cohort, analysis: &Analysis, n_seeds: usize, watch: &dyn W
         return Err(Error::Refused(vec![problem]));
     }
     let options = &analysis.fit.options;
-    let size = |a: &Analysis| a.fit.cross_fit.is_none().then_some(a.fit.options.group_size);
+    let size = |a: &Analysis| (!a.fit.is_corrected()).then_some(a.fit.options.group_size);
     let mut out = vec![Choice::of(size(analysis), options.seed, &analysis.effects)];
     for s in 1..=n_seeds as u64 {
         let options = Options { seed: options.seed.wrapping_add(s), ..options.clone() };

@@ -7,7 +7,7 @@
 use super::Audit;
 use super::balance::CovariateBalance;
 use super::follow_up::Verdict as FollowUpVerdict;
-use super::passes::Side;
+use crate::estimand::Estimand;
 use crate::analysis::Analysis;
 use crate::cohort::Arm;
 use crate::effect::Flag;
@@ -56,7 +56,7 @@ impl Support {
     }
 
     /// For a person.
-    pub fn words(self, side: Side) -> String {
+    pub fn words(self, side: Estimand) -> String {
         let what = side.name();
         match self {
             Support::Supported => format!(
@@ -181,12 +181,12 @@ fn follow_up(audit: &Audit, reasons: &mut Vec<Reason>) {
 
 fn balance(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
     let Some(b) = &audit.balance else { return };
-    for (side, sides) in [(Side::Cure, CURE), (Side::Time, TIME)] {
-        let weights = &side.metric(&analysis.fit).weights;
+    for (side, sides) in [(Estimand::Cure, CURE), (Estimand::Time, TIME)] {
+        let weights = &analysis.fit.description.metrics[side].weights;
         let largest = weights.iter().copied().fold(0.0, f64::max);
         let of = |c: &CovariateBalance| match side {
-            Side::Cure => c.cure.difference.abs(),
-            Side::Time => c.time.difference.abs(),
+            Estimand::Cure => c.cure.difference.abs(),
+            Estimand::Time => c.time.difference.abs(),
         };
         let weighed = b.covariates.iter().zip(weights);
         let mut off: Vec<(&CovariateBalance, f64)> =
@@ -281,7 +281,7 @@ fn flags(analysis: &Analysis, reasons: &mut Vec<Reason>) {
 
 fn models(analysis: &Analysis, reasons: &mut Vec<Reason>) {
     for arm in Arm::BOTH {
-        if !analysis.fit.models[arm.index()].certificate.converged {
+        if !analysis.fit.description.models[arm].certificate.converged {
             reasons.push(Reason {
                 code: "model_not_certified",
                 sides: BOTH,

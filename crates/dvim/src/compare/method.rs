@@ -21,10 +21,13 @@ use super::logistic::{self, LogisticFit};
 use super::score::{self, LinearScore};
 use super::select::Selection;
 use super::{FitOptions, InvalidInput, Units};
-use crate::analysis::{Fit, Options, Watch, not_supported};
+use crate::fold::Fit;
+use crate::options::{Options, not_supported};
+use crate::watch::Watch;
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
-use crate::effect::{Matcher, Pool};
+use crate::group::Pool;
+use crate::search::ArmSearch;
 use crate::error::Error;
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics};
@@ -236,16 +239,16 @@ impl Learned {
 
     /// Where a method matches; `None` for one that does not match in groups, or needs the truth.
     pub fn spaces(&self, method: Method, horizon: f64) -> Option<Spaces> {
-        let scaling = &self.fit.metrics.cure.scaling;
+        let scaling = &self.fit.description.metrics.cure.scaling;
         let p = scaling.center.len();
         let metric = |weights: Vec<f64>| Space::Metric(Metric { weights, scaling: scaling.clone() });
         Some(match method {
             Method::McmKnn => Spaces::Each {
-                cure: Space::Metric(self.fit.metrics.cure.clone()),
-                time: Space::Metric(self.fit.metrics.time.clone()),
+                cure: Space::Metric(self.fit.description.metrics.cure.clone()),
+                time: Space::Metric(self.fit.description.metrics.time.clone()),
             },
             Method::McmKnnCombined => {
-                Spaces::Both(Space::Metric(Metrics::learn(&self.fit.models, scaling, MetricChoice::Combined).cure))
+                Spaces::Both(Space::Metric(Metrics::learn(&self.fit.description.models, scaling, MetricChoice::Combined).cure))
             }
             Method::EuclideanKnn => Spaces::Both(metric(vec![1.0; p])),
             Method::FeatureSelectionKnn => {
@@ -289,8 +292,8 @@ impl Learned {
     }
 
     fn model_alone(&self, field: &Field<'_>) -> MethodEffects {
-        let scaled = self.fit.metrics.cure.scaling.apply(&field.covariates);
-        let [control, treated] = &self.fit.models;
+        let scaled = self.fit.description.metrics.cure.scaling.apply(&field.covariates);
+        let ByArm { control, treated } = &self.fit.description.models;
         let rows = || scaled.chunks_exact(field.cohort.n_covariates());
         MethodEffects {
             cure: rows().map(|x| treated.cure_probability(x) - control.cure_probability(x)).collect(),
@@ -349,7 +352,7 @@ impl<'a> Field<'a> {
     pub fn new(cohort: &'a Cohort, fit: &Fit) -> Field<'a> {
         let units = fit.estimation_units();
         let covariates = units.iter().flat_map(|&i| cohort.covariates(i as usize)).copied().collect();
-        let pools = ByArm::of(|arm| fit.pool(cohort, arm));
+        let pools = ByArm::of(|arm| Pool::new(cohort, fit.units_in_pool(cohort, arm)));
         let pool_covariates = pools.each_ref().map(|pool| pool.covariates(cohort));
         Field { cohort, units, covariates, pools, pool_covariates }
     }
@@ -375,7 +378,7 @@ impl<'a> Field<'a> {
         let queries = place(&self.covariates);
         let ByArm { control, treated } = ByArm::of(|arm| {
             let points = place(&self.pool_covariates[arm]);
-            Matcher::of_points(&self.pools[arm], &points).estimate(&queries, sizes)
+            ArmSearch::of_points(&self.pools[arm], &points).estimate(&queries, sizes)
         });
         let minus = |c: &Summary, t: &Summary| Some(t.mean_event_time()? - c.mean_event_time()?);
         std::array::from_fn(|k| {

@@ -607,12 +607,20 @@ impl JointModel {
 }
 
 /// How far from the truth a model may be for one unit, on the scale of one estimand.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
     /// Variance under each arm.
     pub variance: ByArm<f64>,
     /// Covariance of the two arms.
     pub covariance: f64,
+}
+
+impl Spread {
+    /// The correlation of the arms, in [−1, 1].
+    pub fn correlation(&self) -> f64 {
+        let rho = self.covariance / f64::sqrt(self.variance.control * self.variance.treated);
+        if rho.is_finite() { rho.clamp(-1.0, 1.0) } else { 0.0 }
+    }
 }
 
 /// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.

@@ -1,0 +1,72 @@
+//! How the estimates were learned, in words: the one place that tells one honest split from cross-fitting.
+
+use crate::text::grouped;
+use dvim::analysis::Analysis;
+use dvim::estimand::Estimand;
+use dvim::fold::{CrossFit, Fit};
+
+/// How the run came to its numbers.
+pub fn sentence(analysis: &Analysis) -> String {
+    let fit = &analysis.fit;
+    match &fit.description.cross_fit {
+        None => format!(
+            "{} trained the two cure models; {} were estimated from groups of {} in each arm.",
+            grouped(fit.is_training.iter().filter(|trains| **trains).count()),
+            grouped(analysis.units.len()),
+            fit.options.group_size
+        ),
+        Some(told) => cross_fit_sentence(fit, told),
+    }
+}
+
+/// What the estimates are called, in a few words.
+pub fn name(fit: &Fit) -> String {
+    match &fit.description.cross_fit {
+        None => format!("groups of {} in each arm, the paper's estimator", fit.options.group_size),
+        Some(_) => "the adjusted estimator".into(),
+    }
+}
+
+/// What the models of the arms are for, where no estimate uses them.
+pub fn models_describe(fit: &Fit) -> Option<&'static str> {
+    let words = "The two cure models below are fitted on all patients for description; no estimate uses them.";
+    fit.trained_models().is_none().then_some(words)
+}
+
+/// How the adjusted estimator came to its numbers.
+fn cross_fit_sentence(fit: &Fit, told: &CrossFit) -> String {
+    let range = |estimand: Estimand| {
+        let sizes = || fit.folds().map(|f| f.group_size[estimand]);
+        let (low, high) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
+        let weights = fit.folds().filter_map(|f| Some(f.corrector.as_ref()?.weight[estimand]));
+        let weight = weights.sum::<f64>() / fit.folds().count().max(1) as f64;
+        let k = if low == high { grouped(low) } else { format!("{} to {}", grouped(low), grouped(high)) };
+        format!("{k} in each arm with weight {weight:.2}")
+    };
+    format!(
+        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
+        if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
+        fit.folds().count(),
+        told.family.name(),
+        range(Estimand::Cure),
+        range(Estimand::Time)
+    )
+}
+
+/// What the models of the splits have to say, and in how many of them.
+pub fn worries(fit: &Fit) -> Vec<String> {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for warning in fit.folds().flat_map(|f| &f.warnings) {
+        match counts.iter_mut().find(|(text, _)| text == warning) {
+            Some((_, n)) => *n += 1,
+            None => counts.push((warning, 1)),
+        }
+    }
+    let n = fit.folds().count();
+    let sentence = |(text, k): (&str, usize)| match k {
+        k if k == n => format!("the models of all {n} splits: {text}"),
+        1 => format!("the model of one of {n} splits: {text}"),
+        k => format!("the models of {k} of {n} splits: {text}"),
+    };
+    counts.into_iter().map(sentence).collect()
+}

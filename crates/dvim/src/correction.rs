@@ -1,0 +1,276 @@
+//! What a model makes of match groups: it corrects them for the covariate difference that remains inside the group.
+//!
+//! `logit S(x) = logit S_model(x) + w (logit S_G − logit S̄_G)`, `m(x) = m_model(x) · (m_G / m̄_G)^w`,
+//!
+//! with S_G and m_G what the group's curve gives, S̄_G and m̄_G the model's means over the group, and w a weight. The variance
+//! on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what the offsets vary beyond the
+//! noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
+
+use crate::arm::ByArm;
+use crate::effect::{Corrected, Four, all_four};
+use crate::estimand::{ByEstimand, Estimand};
+use crate::group::{GroupEstimate, Pool};
+use crate::joint::{Certainty, Prediction, Predictor, Spread};
+use crate::numeric::expit;
+
+/// The model of one fold: what it says of any unit, and how sure it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldModel {
+    /// What it says.
+    pub predictor: Predictor,
+    /// Covariance of its parameters, row-major: see [`Certainty`].
+    pub covariance: Vec<f64>,
+}
+
+impl FoldModel {
+    /// How sure the model is of what it says.
+    pub fn certainty(&self) -> Certainty<'_> {
+        Certainty::new(&self.predictor, &self.covariance)
+    }
+
+    /// What the model knows of units with these standardised covariates (row-major), before their groups are seen.
+    pub(crate) fn opinions(&self, standardised: &[f64]) -> Vec<Opinion> {
+        let certainty = self.certainty();
+        let spreads = ByEstimand::of(|estimand| certainty.spreads(estimand, standardised));
+        let predicted = self.predictor.predict_all(standardised);
+        let of = |(q, predicted): (usize, ByArm<Prediction>)| {
+            Opinion { predicted, spread: spreads.each_ref().map(|s| s[q]) }
+        };
+        predicted.into_iter().enumerate().map(of).collect()
+    }
+}
+
+/// What a model knows of a unit before its groups are seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opinion {
+    /// What it predicts under each arm.
+    pub(crate) predicted: ByArm<Prediction>,
+    /// How sure it is of that.
+    pub(crate) spread: ByEstimand<Spread>,
+}
+
+/// What turns groups into corrected values: a model, and how far the groups may move it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Corrector {
+    /// Weight of the groups' offset from the model.
+    pub weight: ByEstimand<f64>,
+    /// What the offsets of the groups vary beyond their noise, on the scale of the correction.
+    pub leftover: Four<f64>,
+    /// The model, which saw none of the units that it corrects.
+    pub model: FoldModel,
+}
+
+/// What a model expects of a unit of the pool in its own arm.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    pub(crate) cured: f64,
+    pub(crate) mean_event_time: f64,
+}
+
+impl From<Prediction> for Expected {
+    fn from(p: Prediction) -> Expected {
+        Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time }
+    }
+}
+
+/// Puts what is expected of the units of a pool into the pool's order of time, in which sums over groups go.
+pub(crate) fn by_time(pool: &Pool, expected: &[Expected]) -> Vec<Expected> {
+    let mut out = expected.to_vec();
+    expected.iter().zip(0..).for_each(|(e, m)| out[pool.rank(m) as usize] = *e);
+    out
+}
+
+/// How far a group is from what the model expects of its members.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Offset {
+    /// `logit S̃_G − logit S̄_G` or `ln(m_G / m̄_G)`; 0 where the group has no event.
+    pub(crate) value: f64,
+    /// The variance that the group's curve brings.
+    pub(crate) variance: f64,
+}
+
+impl Offset {
+    /// The offset of a group from what is expected of its members, who come in the pool's order of time.
+    pub(crate) fn of(
+        estimand: Estimand,
+        group: &GroupEstimate,
+        members: impl ExactSizeIterator<Item = Expected>,
+    ) -> Offset {
+        let n = members.len();
+        let (mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0);
+        for p in members {
+            cured += p.cured;
+            chance += p.cured * (1.0 - p.cured);
+            uncured += 1.0 - p.cured;
+            time += (1.0 - p.cured) * p.mean_event_time;
+        }
+        match estimand {
+            Estimand::Cure => {
+                let model = cured / n as f64;
+                let share = smoothed(group.curve.survival, model, n);
+                let value = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
+                let drawn = cured * (1.0 - model);
+                let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
+                Offset { value, variance: cure_variance(group, share, within) }
+            }
+            Estimand::Time => {
+                let value = match group.curve.mean_event_time() {
+                    Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
+                    _ => 0.0,
+                };
+                Offset { value, variance: time_variance(group) }
+            }
+        }
+    }
+}
+
+/// Variance of `logit S̃_G` given who the members are: `within/(n′ S̃ (1 − S̃))` with n′ the group's effective size.
+///
+/// Where Greenwood's sum G is defined, `1/(n′ S̃ (1 − S̃))` is `G/(1 − S)²`: the variance of members drawn at random. Only the share
+/// `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` of it is left when the members' probabilities of cure p_i are as the model
+/// says. The rest is how the members differ, which the offset does not carry: it compares them with the same p_i.
+fn cure_variance(group: &GroupEstimate, smoothed: f64, within: f64) -> f64 {
+    within / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
+}
+
+/// Variance of `ln m_G`; below two events that of an exponential time.
+fn time_variance(group: &GroupEstimate) -> f64 {
+    match (group.curve.mean_event_time(), group.curve.mean_event_time_se()) {
+        (Some(m), Some(se)) if m > 0.0 => (se / m) * (se / m),
+        _ => 1.0,
+    }
+}
+
+fn logit(p: f64) -> f64 {
+    p.ln() - (-p).ln_1p()
+}
+
+/// S_G drawn by half a unit towards the model, so that 0 and 1 have a logit.
+fn smoothed(survival: f64, mean_model: f64, k: usize) -> f64 {
+    let k = k as f64;
+    ((k * survival + 0.5 * mean_model) / (k + 0.5)).clamp(1e-4, 1.0 - 1e-4)
+}
+
+/// The corrected probability of cure.
+pub(crate) fn corrected_cure(p: &Prediction, offset: f64, weight: f64) -> f64 {
+    expit(p.cure_logit + weight * offset)
+}
+
+/// The corrected mean event time; never at or beyond the horizon.
+pub(crate) fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: f64) -> f64 {
+    (p.mean_event_time * (weight * offset).exp()).min(horizon.next_down())
+}
+
+/// What a model and the four groups make of a unit, but for the variance that the correction leaves in.
+pub(crate) fn correct(opinion: &Opinion, offsets: &Four<Offset>, weight: &ByEstimand<f64>, horizon: f64) -> Corrected {
+    let p = &opinion.predicted;
+    Corrected {
+        cure_probability: ByArm::of(|z| corrected_cure(&p[z], offsets.cure[z].value, weight.cure)),
+        mean_event_time: ByArm::of(|z| corrected_time(&p[z], offsets.time[z].value, weight.time, horizon)),
+        spread: ByEstimand::of(|estimand| {
+            let (model, w) = (&opinion.spread[estimand], weight[estimand]);
+            let variance = ByArm::of(|z| model.variance[z] + w * w * offsets[estimand][z].variance);
+            Spread { variance, covariance: model.covariance }
+        }),
+        split_sd: None,
+    }
+}
+
+/// Adds what the correction leaves in: (1 − w)² of the leftover variance.
+pub(crate) fn add_leftover(corrected: &mut Corrected, weight: &ByEstimand<f64>, leftover: &Four<f64>) {
+    for (estimand, arm) in all_four() {
+        let left = 1.0 - weight[estimand];
+        corrected.spread[estimand].variance[arm] += left * left * leftover[estimand][arm];
+    }
+}
+
+/// The mean over deals. Its variances are the mean of those of the deals, which speak of the data, and what is left of the
+/// variance between deals in a mean of so many.
+pub(crate) fn pooled(of_deals: &[Corrected]) -> Corrected {
+    if let [only] = of_deals {
+        return *only;
+    }
+    let n = of_deals.len() as f64;
+    let mean = |f: &dyn Fn(&Corrected) -> f64| of_deals.iter().map(f).sum::<f64>() / n;
+    let covariance = |f: &dyn Fn(&Corrected) -> f64, g: &dyn Fn(&Corrected) -> f64| {
+        let (a, b) = (mean(f), mean(g));
+        of_deals.iter().map(|c| (f(c) - a) * (g(c) - b)).sum::<f64>() / (n - 1.0)
+    };
+    let value = |estimand: Estimand, c: &Corrected| match estimand {
+        Estimand::Cure => c.cure_probability.map(|s| logit(s.clamp(1e-12, 1.0 - 1e-12))),
+        Estimand::Time => c.mean_event_time.map(f64::ln),
+    };
+    let spread = |estimand: Estimand| Spread {
+        variance: ByArm::of(|z| {
+            let value = |c: &Corrected| value(estimand, c)[z];
+            mean(&|c| c.spread[estimand].variance[z]) + covariance(&value, &value) / n
+        }),
+        covariance: mean(&|c| c.spread[estimand].covariance)
+            + covariance(&|c| value(estimand, c).control, &|c| value(estimand, c).treated) / n,
+    };
+    let cure_effect = |c: &Corrected| c.cure_probability.treated - c.cure_probability.control;
+    let time_effect = |c: &Corrected| c.mean_event_time.treated - c.mean_event_time.control;
+    Corrected {
+        cure_probability: ByArm::of(|z| mean(&|c| c.cure_probability[z])),
+        mean_event_time: ByArm::of(|z| mean(&|c| c.mean_event_time[z])),
+        spread: ByEstimand::of(spread),
+        split_sd: Some(ByEstimand {
+            cure: covariance(&cure_effect, &cure_effect).sqrt(),
+            time: covariance(&time_effect, &time_effect).sqrt(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two deals, worked by hand.
+    #[test]
+    fn means_over_deals() {
+        let spread =
+            |v: f64| Spread { variance: ByArm { control: v, treated: 2.0 * v }, covariance: 0.5 * v };
+        let of = |s: [f64; 2], m: [f64; 2], v: f64| Corrected {
+            cure_probability: s.into(),
+            mean_event_time: m.into(),
+            spread: ByEstimand { cure: spread(v), time: spread(3.0 * v) },
+            split_sd: None,
+        };
+        let (a, b) = (of([0.5, 0.6], [100.0, 150.0], 0.1), of([0.5, 0.8], [100.0, 250.0], 0.3));
+        assert_eq!(pooled(&[a]), a, "one deal is what it was");
+        let c = pooled(&[a, b]);
+        let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
+        close(c.cure_probability.control, 0.5);
+        close(c.cure_probability.treated, 0.7);
+        close(c.mean_event_time.treated, 200.0);
+        // Effects .1 and .3, 50 and 150: standard deviations .2/√2 and 100/√2.
+        let sd = c.split_sd.expect("two splits");
+        close(sd.cure, 0.2 / 2f64.sqrt());
+        close(sd.time, 100.0 / 2f64.sqrt());
+        // Mean variance .2 and nothing between; .4 and half the variance of the two logits.
+        close(c.spread.cure.variance.control, 0.2);
+        let apart = (1.5f64).ln() - (4.0f64).ln();
+        close(c.spread.cure.variance.treated, 0.4 + 0.5 * apart * apart / 2.0);
+        close(c.spread.cure.covariance, 0.1);
+        let apart = (150.0f64 / 250.0).ln();
+        close(c.spread.time.variance.treated, 1.2 + 0.5 * apart * apart / 2.0);
+    }
+
+    /// Ten without censoring, five cured: n′ = 10. Members who are all alike vary by .25 each; five of .1 and five of .9 by .09 each.
+    #[test]
+    fn a_group_varies_less_than_a_random_draw() {
+        let time: Vec<f64> = (1..=10).map(|t| 10.0 * f64::from(t)).collect();
+        let event: Vec<bool> = (0..10).map(|i| i < 5).collect();
+        let curve = crate::survival::SurvivalCurve::new(&time, &event).summary(55.0);
+        let variance = |cured: [f64; 2]| {
+            let group = GroupEstimate { curve, diameter: 1.0 };
+            let members: Vec<Expected> =
+                (0..10).map(|i| Expected { cured: cured[i % 2], mean_event_time: 30.0 }).collect();
+            Offset::of(Estimand::Cure, &group, members.into_iter()).variance
+        };
+        let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
+        close(variance([0.5, 0.5]), 1.0 / (10.0 * 0.25));
+        close(variance([0.1, 0.9]), 0.36 / (10.0 * 0.25));
+        close(variance([0.0, 0.0]), variance([0.5, 0.5]) * (0.25 / (5.0 / 10.5 * (5.5 / 10.5))));
+    }
+}

@@ -1,0 +1,261 @@
+//! What every fold of a deal shares, and how a model is learned from units outside a fold.
+
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
+use crate::correction::{Expected, FoldModel};
+use crate::effect::Four;
+use crate::error::Error;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::ground::Ground;
+use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Terms, TwoArms};
+use crate::martingale::Censoring;
+use crate::metric::{Metric, Scaling};
+use crate::options::{AdjustedOptions, FIRST_STRENGTH, STRENGTHS};
+use crate::split::hash_id;
+use rayon::prelude::*;
+
+/// The seed of a deal; the first has the run's own.
+pub(super) fn seed_of_deal(seed: u64, deal: usize) -> u64 {
+    if deal == 0 { seed } else { hash_id(seed, &format!("split {}", deal + 1)) }
+}
+
+/// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn.
+pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
+    let mut out = vec![0; cohort.n_units()];
+    for arm in Arm::BOTH {
+        let mut keyed: Vec<(u64, u32)> =
+            cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
+        keyed.sort_unstable();
+        keyed.iter().enumerate().for_each(|(rank, (_, i))| out[*i as usize] = (rank % folds) as u8);
+    }
+    out
+}
+
+/// The standardised covariates of a cohort, row-major.
+pub(crate) struct Standardised {
+    p: usize,
+    pub(crate) values: Vec<f64>,
+}
+
+impl Standardised {
+    /// Scales all covariates of a cohort.
+    pub(crate) fn new(cohort: &Cohort, scaling: &Scaling) -> Standardised {
+        Standardised { p: cohort.n_covariates(), values: scaling.apply(cohort.all_covariates()) }
+    }
+
+    /// The covariates of one unit.
+    pub(crate) fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.p..(i + 1) * self.p]
+    }
+
+    /// The covariates of some units, row-major.
+    pub(crate) fn rows(&self, units: &[u32]) -> Vec<f64> {
+        units.iter().flat_map(|&i| self.row(i as usize)).copied().collect()
+    }
+
+    /// What a model expects of every unit of both pools, each in its own arm.
+    pub(crate) fn expected(&self, ground: &Ground<'_>, model: &FoldModel) -> ByArm<Vec<Expected>> {
+        ByArm::of(|arm| {
+            let rows = ground.pools[arm].units.par_iter().map(|&i| self.row(i as usize));
+            model.predictor.predict_arm(arm, rows).into_iter().map(Expected::from).collect()
+        })
+    }
+}
+
+/// The cohort with what every fold of a deal shares.
+pub(super) struct Setting<'a> {
+    pub(super) ground: Ground<'a>,
+    pub(super) cohort: &'a Cohort,
+    pub(super) x: Standardised,
+    scaling: &'a Scaling,
+    pub(super) options: &'a AdjustedOptions,
+    pub(super) seed: u64,
+    /// Folds of this deal.
+    pub(super) folds: usize,
+    pub(super) fold_of: Vec<u8>,
+    /// The censoring curve of each arm.
+    pub(super) censoring: ByArm<Censoring>,
+}
+
+impl<'a> Setting<'a> {
+    pub(super) fn new(
+        ground: Ground<'a>,
+        scaling: &'a Scaling,
+        options: &'a AdjustedOptions,
+        seed: u64,
+    ) -> Setting<'a> {
+        let cohort = ground.cohort;
+        let x = Standardised::new(cohort, scaling);
+        let censoring = ground.pools.each_ref().map(|pool| {
+            let units: Vec<usize> = pool.units.iter().map(|&i| i as usize).collect();
+            let time: Vec<f64> = units.iter().map(|&i| cohort.time(i)).collect();
+            // Reaching H is not censoring: nobody is lost there.
+            let lost: Vec<bool> =
+                units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
+            Censoring::new(&time, &lost, cohort.horizon(), options.smallest_censoring_survival)
+        });
+        let folds = options.deals()[0];
+        let fold_of = deal_folds(cohort, folds, seed);
+        Setting { ground, cohort, x, scaling, options, seed, folds, fold_of, censoring }
+    }
+
+    /// Deals anew.
+    pub(super) fn deal(&mut self, folds: usize, seed: u64) {
+        (self.seed, self.folds) = (seed, folds);
+        self.fold_of = deal_folds(self.cohort, folds, seed);
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        self.x.row(i)
+    }
+
+    /// Fits the two-arm model on these units.
+    pub(super) fn fit(&self, units: &[u32], terms: &Terms, options: &JointOptions) -> Result<JointModel, Error> {
+        self.with_data(units, |data| joint::fit(data, terms, options))
+    }
+
+    /// Hands these units to a model.
+    fn with_data<T>(
+        &self,
+        units: &[u32],
+        f: impl FnOnce(&TwoArms<'_>) -> Result<T, joint::FitError>,
+    ) -> Result<T, Error> {
+        let units: Vec<usize> = units.iter().map(|&i| i as usize).collect();
+        let time: Vec<f64> = units.iter().map(|&i| self.cohort.time(i)).collect();
+        let event: Vec<bool> = units.iter().map(|&i| self.cohort.event(i)).collect();
+        let treated: Vec<bool> = units.iter().map(|&i| self.cohort.arm(i) == Arm::Treated).collect();
+        let covariates: Vec<f64> = units.iter().flat_map(|&i| self.row(i)).copied().collect();
+        let data = TwoArms {
+            time: &time,
+            event: &event,
+            treated: &treated,
+            covariates: &covariates,
+            n_covariates: self.cohort.n_covariates(),
+            horizon: self.cohort.horizon(),
+        };
+        f(&data).map_err(|e| Error::Model { arm: "joint", reason: e.to_string() })
+    }
+
+    /// The shape that the generalised gamma family would have, on a sample of units.
+    pub(super) fn gamma_shape(&self) -> Result<GammaShape, Error> {
+        let sample = hashed_sample(self.cohort, self.seed ^ 0x7368_6170, self.options.shape_units);
+        self.with_data(&sample, |data| joint::gamma_shape(data, &JointOptions::default()))
+    }
+
+    /// Covariates whose slopes are penalised together: the levels of a category.
+    pub(super) fn covariate_groups(&self) -> Vec<usize> {
+        let of = |(g, c): (usize, &crate::schema::Covariate)| c.columns().map(move |_| g);
+        self.cohort.schema().iter().enumerate().flat_map(of).collect()
+    }
+
+    /// Sum of the out-of-fold log-likelihoods of a sample of units under each of these options, with linear terms.
+    fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, usize), Error> {
+        let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
+        let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.folds);
+        let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds).map(move |k| (c, k))).collect();
+        let sums: Vec<(f64, usize)> = jobs
+            .par_iter()
+            .map(|&(candidate, fold)| {
+                let (held_out, training): (Vec<u32>, Vec<u32>) =
+                    sample.iter().copied().partition(|&i| self.fold_of[i as usize] as usize == fold);
+                let model = self.fit(&training, terms, &candidates[candidate])?;
+                let value = |&i: &u32| {
+                    let i = i as usize;
+                    let predicted = model.predict(self.row(i))[self.cohort.arm(i)];
+                    model.log_likelihood(&predicted, self.cohort.time(i), self.cohort.event(i))
+                };
+                Ok((held_out.iter().map(value).sum(), held_out.len()))
+            })
+            .collect::<Result<_, Error>>()?;
+        let of = |candidate: usize| jobs.iter().zip(&sums).filter(move |((c, _), _)| *c == candidate).map(|(_, s)| s);
+        let values = (0..candidates.len()).map(|c| of(c).map(|s| s.0).sum()).collect();
+        Ok((values, of(0).map(|s| s.1).sum()))
+    }
+
+    /// Strengths of an elastic net for cure and time, each the best of the other's best.
+    pub(super) fn choose_strengths(
+        &self,
+        terms: &Terms,
+        family: Family,
+        mixing: f64,
+    ) -> Result<ByEstimand<f64>, Error> {
+        let mut strengths = ByEstimand::of(|_| FIRST_STRENGTH);
+        for part in Estimand::BOTH {
+            let at = |strength: f64| {
+                let mut strengths = strengths;
+                strengths[part] = strength;
+                let penalty = Penalty::ElasticNet { mixing, strengths };
+                JointOptions { family, penalty, groups: self.covariate_groups(), rounds: 0, ..JointOptions::default() }
+            };
+            let (values, _) = self.out_of_fold(terms, &STRENGTHS.map(at))?;
+            let best = (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b]).then(b.cmp(&a)));
+            strengths[part] = STRENGTHS[best.unwrap_or(0)];
+        }
+        Ok(strengths)
+    }
+
+    /// Mean out-of-fold log-likelihood of each family under linear terms, on a sample of units.
+    pub(super) fn compare_families(&self, terms: &Terms) -> Result<Vec<(Family, f64)>, Error> {
+        let compare = |families: &[Family]| -> Result<Vec<(Family, f64)>, Error> {
+            let options = |&family: &Family| JointOptions { family, rounds: 0, ..JointOptions::default() };
+            let (sums, count) = self.out_of_fold(terms, &families.iter().map(options).collect::<Vec<_>>())?;
+            let mean = |(&family, sum): (&Family, f64)| (family, sum / f64::max(count as f64, 1.0));
+            Ok(families.iter().zip(sums).map(mean).collect())
+        };
+        let (shape, simple) = rayon::join(|| self.gamma_shape(), || compare(&Family::ALL));
+        let (shape, mut all) = (shape?, simple?);
+        // Where it promises nothing beyond its special cases it is not worth its fits.
+        if shape.hundredths != 0 && shape.gain > self.options.gain_for_shape {
+            all.extend(compare(&[Family::GeneralisedGamma(shape.hundredths)])?);
+        }
+        Ok(all)
+    }
+
+    /// The metric of each estimand in each arm: its own importance, some of the other arm's, and a floor.
+    pub(super) fn metrics(&self, model: &JointModel) -> Four<Metric> {
+        ByEstimand::of(|estimand| {
+            let importance = &model.importance[estimand];
+            ByArm::of(|arm| {
+                let (own, other) = (&importance[arm], &importance[arm.other()]);
+                let mut raw: Vec<f64> = own.iter().zip(other).map(|(a, b)| a + self.options.borrowed * b).collect();
+                // A category has one weight, that of all its levels together: a difference of level is then one distance.
+                for c in self.cohort.schema().iter().filter(|c| c.is_category()) {
+                    let sum: f64 = raw[c.columns()].iter().sum();
+                    raw[c.columns()].fill(sum);
+                }
+                let largest = raw.iter().copied().fold(1e-6, f64::max);
+                let floor = self.options.floor.min(1.0 / raw.len() as f64);
+                let weights = raw.iter().map(|w| w + floor * largest).collect();
+                Metric { weights, scaling: self.scaling.clone() }
+            })
+        })
+    }
+
+    /// The group sizes that are tried, largest first.
+    pub(super) fn group_sizes(&self) -> Vec<usize> {
+        // The unit itself is never in its group, so the smaller arm may have one unit less to offer.
+        let smaller = self.ground.pools.control.len().min(self.ground.pools.treated.len());
+        if let Some(k) = self.options.group_size {
+            return vec![k.min(smaller.saturating_sub(1)).max(1)];
+        }
+        let mut k = (smaller / 2).min(self.options.largest_group).max(1);
+        let mut out = vec![k];
+        while k / 2 >= self.options.smallest_group {
+            k /= 2;
+            out.push(k);
+        }
+        out
+    }
+}
+
+/// The units with the smallest hashes, in order: a sample that does not depend on the order of rows.
+pub(super) fn hashed_sample(cohort: &Cohort, key: u64, most: usize) -> Vec<u32> {
+    let mut keyed: Vec<(u64, u32)> =
+        (0..cohort.n_units() as u32).map(|i| (hash_id(key, &cohort.ids().text(i as usize)), i)).collect();
+    keyed.sort_unstable();
+    keyed.truncate(most);
+    let mut units: Vec<u32> = keyed.into_iter().map(|(_, i)| i).collect();
+    units.sort_unstable();
+    units
+}
+

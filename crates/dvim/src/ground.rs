@@ -1,0 +1,459 @@
+//! Groups of units under a fold: the one place that finds them.
+//!
+//! A [`Ground`] holds what groups are drawn from: the units of each arm, and who may be in whose group. Every part of dvim that
+//! needs groups asks it: fitting, reopening a run, predicting, auditing, looking at one patient.
+
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
+use crate::constraint::{Rules, Unserved};
+use crate::effect::{Effect, Four, all_four};
+use crate::error::Error;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::fold::{Fit, Fold};
+use crate::group::{GroupEstimate, Groups, Pool};
+use crate::matching::{Hints, Points};
+use crate::metric::Metric;
+use crate::options::Options;
+use crate::search::{ArmSearch, Ask, Found, Help, Queries};
+use crate::watch::Watch;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// Units estimated between two looks at the watch: large enough that the search can order them
+/// well, small enough that memory stays bounded and a cancelled run stops within a second.
+const BLOCK: usize = 65_536;
+
+/// The size of a block under constraints, which are slower.
+const CONSTRAINED_BLOCK: usize = 2_048;
+
+/// What groups are drawn from, and by which rules.
+pub struct Ground<'a> {
+    pub(crate) cohort: &'a Cohort,
+    /// The units of each arm that may be in a group.
+    pub pools: ByArm<Pool>,
+    rules: Option<Rules>,
+    /// Whether a unit is kept out of its own group.
+    without_self: bool,
+    /// A unit with fewer candidates in an arm has no effect.
+    pub(crate) fewest: usize,
+}
+
+/// Where what a group gives is put.
+struct Slot<'s, M> {
+    unit: usize,
+    estimate: &'s mut GroupEstimate,
+    measure: &'s mut M,
+    /// The members by their places in the order of time, and the distance of the nearest.
+    kept: Option<(&'s mut [u32], &'s mut f64)>,
+}
+
+/// Units in the match spaces of one estimand.
+pub(crate) enum Placed<'p> {
+    /// The arms have one metric.
+    Shared(Cow<'p, Points>),
+    /// Each arm has its own.
+    Each(ByArm<Points>),
+}
+
+impl<'p> Placed<'p> {
+    /// Places rows of covariates, as recorded, under the metrics of both arms.
+    pub(crate) fn new(metrics: &ByArm<Metric>, rows: &[f64]) -> Placed<'p> {
+        if metrics.control == metrics.treated {
+            return Placed::Shared(Cow::Owned(metrics.control.place(rows)));
+        }
+        Placed::Each(metrics.each_ref().map(|metric| metric.place(rows)))
+    }
+
+    fn of(&self, arm: Arm) -> &Points {
+        match self {
+            Placed::Shared(points) => points,
+            Placed::Each(points) => &points[arm],
+        }
+    }
+}
+
+/// Units that are to be matched under one fold.
+pub(crate) struct Block<'b> {
+    pub(crate) queries: Queries<'b>,
+    pub(crate) placed: ByEstimand<Placed<'b>>,
+    /// Room for their groups, where these are to be kept.
+    pub(crate) keep: bool,
+}
+
+/// A search that is at hand, or was made for one use.
+pub(crate) enum Ready<'r, 's> {
+    AtHand(&'r ArmSearch<'s>),
+    Made(ArmSearch<'s>),
+}
+
+impl<'s> std::ops::Deref for Ready<'_, 's> {
+    type Target = ArmSearch<'s>;
+
+    fn deref(&self) -> &ArmSearch<'s> {
+        match self {
+            Ready::AtHand(search) => search,
+            Ready::Made(search) => search,
+        }
+    }
+}
+
+/// What was found of the units of a block.
+pub(crate) struct Filled {
+    /// Units without enough candidates, ascending, by their position in the block.
+    pub(crate) unserved: Vec<(usize, Unserved)>,
+    /// The groups, where they were kept.
+    pub(crate) groups: Option<Four<Groups>>,
+}
+
+/// Says what is known of a unit's group before it is searched for: what it gave, and what was measured of it.
+pub(crate) type Known<'k, M> = &'k (dyn Fn(Estimand, Arm, usize) -> Option<(GroupEstimate, M)> + Sync);
+
+/// What was made of many units.
+pub(crate) struct Estimated {
+    /// The effects of those that have their groups, in the order of the units.
+    pub(crate) effects: Vec<Effect>,
+    /// The positions of the others, ascending, and why.
+    pub(crate) unserved: Vec<(usize, Unserved)>,
+    /// The groups of those that have them, where they were kept.
+    pub(crate) groups: Option<Four<Groups>>,
+}
+
+impl Estimated {
+    /// One answer for each unit.
+    pub(crate) fn into_each(self) -> Vec<Result<Effect, Unserved>> {
+        let n = self.effects.len() + self.unserved.len();
+        let (mut effects, mut unserved) = (self.effects.into_iter(), self.unserved.into_iter().peekable());
+        let of = |q: usize| match unserved.next_if(|(at, _)| *at == q) {
+            Some((_, why)) => Err(why),
+            None => Ok(effects.next().expect("a unit that is served has an effect")),
+        };
+        (0..n).map(of).collect()
+    }
+}
+
+/// Units that are to be estimated.
+pub(crate) struct Asked<'q> {
+    /// The position in the cohort of each unit that is in it.
+    pub(crate) own: &'q [Option<u32>],
+    /// Gives the covariates, as recorded, of some of the units.
+    pub(crate) rows: &'q (dyn Fn(Range<usize>) -> Vec<f64> + Sync),
+    /// All of them in match space, where they were placed with the pools.
+    pub(crate) placed: Option<&'q Everyone<'q>>,
+    /// Whether their groups are kept.
+    pub(crate) keep: bool,
+}
+
+impl<'a> Ground<'a> {
+    /// Prepares a cohort in which some units only train. Refuses constraints that do not fit the cohort.
+    pub fn new(cohort: &'a Cohort, options: &Options, is_training: &[bool]) -> Result<Ground<'a>, Error> {
+        let rules = options.rules(cohort)?;
+        let units = |arm: Arm| -> Vec<u32> {
+            cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect()
+        };
+        let pools = ByArm::join(|arm| Pool::new(cohort, units(arm)));
+        let (without_self, fewest) = (options.leaves_out_self(), options.fewest());
+        Ok(Ground { cohort, pools, rules, without_self, fewest })
+    }
+
+    /// Prepares the cohort of a finished fit.
+    pub fn of_fit(fit: &Fit, cohort: &'a Cohort) -> Result<Ground<'a>, Error> {
+        Ground::new(cohort, &fit.options, &fit.is_training)
+    }
+
+    /// Drops the constraints: every unit may be in every group, but for the unit itself where it is kept out.
+    pub(crate) fn without_rules(self) -> Ground<'a> {
+        Ground { rules: None, ..self }
+    }
+
+    /// Whether exact covariates or calipers decide who may be in a group.
+    pub fn has_rules(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// The largest group that every unit can be given, where constraints do not forbid it.
+    pub fn largest_group(&self) -> usize {
+        let smaller = self.pools.iter().map(Pool::len).min().unwrap_or(0);
+        smaller.saturating_sub(usize::from(self.without_self))
+    }
+
+    /// One arm under a metric, ready to be searched.
+    pub(crate) fn search<'s>(&'s self, metric: &Metric, arm: Arm) -> ArmSearch<'s> {
+        ArmSearch::new(&self.pools[arm], self.cohort, metric, self.rules.as_ref(), self.without_self)
+    }
+
+    /// Both arms under both metrics of a fold, ready to be searched.
+    pub(crate) fn searches<'s>(&'s self, fold: &Fold) -> Four<ArmSearch<'s>> {
+        ByEstimand::join(|estimand| ByArm::join(|arm| self.search(&fold.metrics[estimand][arm], arm)))
+    }
+
+    /// Both arms under both metrics of a fold, where all units of the pools are placed already.
+    fn searches_of<'s>(&'s self, fold: &Fold, placed: Option<&'s Everyone<'_>>) -> Four<ArmSearch<'s>> {
+        let Some(placed) = placed else { return self.searches(fold) };
+        let rows = self.pools.each_ref().map(|pool| placed.rows(&pool.units));
+        let of = |estimand: Estimand, arm: Arm| {
+            ArmSearch::of_rows(&self.pools[arm], &placed.points[estimand], &rows[arm], self.without_self)
+        };
+        ByEstimand::join(|estimand| ByArm::join(|arm| of(estimand, arm)))
+    }
+
+    /// Finds the four groups of each unit of a block. Writes what they give into `effects`, and what `measure` says of each
+    /// into `measures`. Groups that are `known` are not searched for. `search` gives one arm under one metric of the fold.
+    #[allow(clippy::too_many_arguments, reason = "what is asked, where the answers go, and how they are found")]
+    pub(crate) fn fill<'s, 'r, M: Send>(
+        &self,
+        fold: &Fold,
+        block: &Block<'_>,
+        effects: &mut [Effect],
+        measures: &mut Four<Vec<M>>,
+        search: impl Fn(Estimand, Arm) -> Ready<'r, 's> + Sync,
+        measure: impl Fn(Estimand, Arm, &Found<'_>) -> M + Sync,
+        known: Option<Known<'_, M>>,
+    ) -> Filled
+    where
+        's: 'r,
+    {
+        let n = effects.len();
+        let mut groups = block.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::blank(n, k))));
+        // How far the group of a unit reaches in the control arm.
+        let mut reach = ByEstimand::of(|_| vec![0.0; n]);
+        let mut slots: Four<Vec<Slot<'_, M>>> = ByEstimand::of(|_| ByArm::of(|_| Vec::with_capacity(n)));
+        let mut rooms: Vec<_> = groups.iter_mut().flat_map(ByEstimand::each_mut).flat_map(ByArm::each_mut).map(Groups::rooms).collect();
+        let mut places: Vec<_> = measures.each_mut().into_iter().flat_map(ByArm::each_mut).map(|m| m.iter_mut()).collect();
+        for (unit, effect) in effects.iter_mut().enumerate() {
+            let estimates = effect.groups.each_mut().into_iter().flat_map(ByArm::each_mut);
+            for (i, ((estimand, arm), estimate)) in all_four().zip(estimates).enumerate() {
+                let measure = places[i].next().expect("a place for each unit");
+                let kept = rooms.get_mut(i).and_then(Iterator::next);
+                match known.and_then(|known| known(estimand, arm, unit)) {
+                    Some(of_group) => {
+                        (*estimate, *measure) = of_group;
+                        if arm == Arm::Control {
+                            reach[estimand][unit] = estimate.diameter * estimate.diameter;
+                        }
+                    }
+                    None => slots[estimand][arm].push(Slot { unit, estimate, measure, kept }),
+                }
+            }
+        }
+        let few: Mutex<Vec<(usize, Arm, usize)>> = Mutex::default();
+        let visit = |estimand: Estimand, arm: Arm, slot: &mut Slot<'_, M>, found: Result<Found<'_>, usize>| match found {
+            Ok(found) => {
+                *slot.measure = measure(estimand, arm, &found);
+                *slot.estimate = found.estimate;
+                if let Some((ranks, nearest)) = &mut slot.kept {
+                    ranks.copy_from_slice(found.ranks);
+                    **nearest = found.nearest;
+                }
+            }
+            Err(candidates) => {
+                few.lock().unwrap_or_else(PoisonError::into_inner).push((slot.unit, arm, candidates));
+            }
+        };
+        // One arm after the other: how far the group of a unit reaches in one is a good guess for the other.
+        let under = |estimand: Estimand, slots: &mut ByArm<Vec<Slot<'_, M>>>, reach: &mut [f64]| {
+            let mut order = Vec::new();
+            for arm in Arm::BOTH {
+                let slots = &mut slots[arm];
+                let sought = Sought::new(slots, block, estimand, arm);
+                let hints = (arm == Arm::Treated).then(|| {
+                    let total = |z: Arm| fold.metrics[estimand][z].weights.iter().sum::<f64>();
+                    let scale = total(Arm::Treated) / total(Arm::Control);
+                    slots.iter().map(|slot| reach[slot.unit] * scale).collect::<Vec<f64>>()
+                });
+                let hints = hints.as_deref().map(|squared| Hints {
+                    squared,
+                    order: Some(order.as_slice()).filter(|o: &&[u32]| o.len() == slots.len()),
+                });
+                let ask = Ask {
+                    queries: sought.queries(block),
+                    placed: &sought.placed,
+                    group_size: fold.group_size[estimand],
+                    fewest: self.fewest,
+                };
+                let help = Help { hints, nearest: block.keep };
+                order = search(estimand, arm).sets(&ask, help, slots, |slot, found| visit(estimand, arm, slot, found));
+                if arm == Arm::Control {
+                    for slot in slots {
+                        reach[slot.unit] = slot.estimate.diameter * slot.estimate.diameter;
+                    }
+                }
+            }
+        };
+        let (of_cure, of_time) = (&mut slots.cure, &mut slots.time);
+        let (to_cure, to_time) = (&mut reach.cure, &mut reach.time);
+        // Both metrics at once: where one of them waits for its last unit the other goes on.
+        rayon::join(|| under(Estimand::Cure, of_cure, to_cure), || under(Estimand::Time, of_time, to_time));
+        drop(slots);
+        drop(rooms);
+        let unserved = self.unserved(few.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Filled { unserved, groups }
+    }
+
+    /// Why units have no effect, from the arms in which they have too few candidates.
+    fn unserved(&self, few: Vec<(usize, Arm, usize)>) -> Vec<(usize, Unserved)> {
+        let mut out: BTreeMap<usize, Unserved> = BTreeMap::new();
+        for (unit, arm, candidates) in few {
+            // What an arm has beyond the fewest is of no interest.
+            let nothing = Unserved { candidates: ByArm::of(|_| self.fewest), group_size: self.fewest };
+            out.entry(unit).or_insert(nothing).candidates[arm] = candidates;
+        }
+        out.into_iter().collect()
+    }
+
+    /// Estimates units under one fold, block by block. `measure` sees each group; `finish` sees the units of a block with what was
+    /// measured, and may correct their effects.
+    pub(crate) fn estimate<M: Send + Default + Clone>(
+        &self,
+        fold: &Fold,
+        asked: &Asked<'_>,
+        watch: &dyn Watch,
+        measure: impl Fn(Estimand, Arm, &Found<'_>) -> M + Sync,
+        finish: impl Fn(Range<usize>, &[f64], &mut [Effect], &Four<Vec<M>>),
+    ) -> Result<Estimated, Error> {
+        let n = asked.own.len();
+        let size = if self.rules.is_some() { CONSTRAINED_BLOCK } else { BLOCK };
+        let searches = self.searches_of(fold, asked.placed);
+        let (mut effects, mut unserved) = (Vec::with_capacity(n), Vec::new());
+        let mut groups: Option<Four<Groups>> = asked.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::new(k))));
+        for start in (0..n).step_by(size) {
+            watch.step("matching", start, n)?;
+            let of = start..n.min(start + size);
+            let rows = if asked.placed.is_some() { Vec::new() } else { (asked.rows)(of.clone()) };
+            let block = Block {
+                queries: Queries { covariates: &rows, own: &asked.own[of.clone()] },
+                placed: ByEstimand::join(|estimand| match asked.placed {
+                    Some(all) if of.len() == n => Placed::Shared(Cow::Borrowed(&all.points[estimand])),
+                    Some(all) => Placed::Shared(Cow::Owned(all.points[estimand].some(of.clone()))),
+                    None => Placed::new(&fold.metrics[estimand], &rows),
+                }),
+                keep: asked.keep,
+            };
+            let from = effects.len();
+            effects.par_extend(of.clone().into_par_iter().with_min_len(512).map(|_| Effect::NOTHING));
+            let mut measures = ByEstimand::of(|_| ByArm::of(|_| vec![M::default(); of.len()]));
+            let at_hand = |estimand: Estimand, arm: Arm| Ready::AtHand(&searches[estimand][arm]);
+            let filled = self.fill(fold, &block, &mut effects[from..], &mut measures, at_hand, &measure, None);
+            finish(of.clone(), &rows, &mut effects[from..], &measures);
+            if let (Some(all), Some(of_block)) = (&mut groups, filled.groups) {
+                let all = all.each_mut().into_iter().flat_map(ByArm::each_mut);
+                all.zip(of_block.into_iter().flatten()).for_each(|(all, some)| all.append(some, &filled.unserved));
+            }
+            if !filled.unserved.is_empty() {
+                let mut without = filled.unserved.iter().map(|(q, _)| from + q).peekable();
+                let mut at = 0..;
+                effects.retain(|_| {
+                    let q = at.next().expect("counted up");
+                    without.next_if_eq(&q).is_none()
+                });
+                unserved.extend(filled.unserved.into_iter().map(|(q, why)| (start + q, why)));
+            }
+        }
+        watch.progress("matching", n, n);
+        Ok(Estimated { effects, unserved, groups })
+    }
+
+    /// Visits the groups of estimated units in one arm for one estimand, in the order of the units: the position of the unit
+    /// among them, the places of its members in the pool's order of time, ascending, and the distance to the nearest member
+    /// that is not the unit itself.
+    pub(crate) fn each_group(
+        &self,
+        fit: &Fit,
+        units: &[u32],
+        (estimand, arm): (Estimand, Arm),
+        mut visit: impl FnMut(usize, &[u32], f64),
+    ) {
+        let deal = fit.first();
+        let made = |fold: &Fold| self.search(&fold.metrics[estimand][arm], arm);
+        let at_hand = (deal.folds.len() == 1).then(|| made(&deal.folds[0]));
+        for (b, block) in units.chunks(BLOCK).enumerate() {
+            let mut groups: Vec<Option<(Vec<u32>, f64)>> = vec![None; block.len()];
+            for (number, fold) in deal.folds.iter().enumerate() {
+                let of_fold: Vec<u32> =
+                    block.iter().copied().filter(|&i| deal.fold_of[i as usize] as usize == number).collect();
+                let mut places: Vec<&mut Option<(Vec<u32>, f64)>> = (groups.iter_mut().zip(block))
+                    .filter(|(_, i)| deal.fold_of[**i as usize] as usize == number)
+                    .map(|(place, _)| place)
+                    .collect();
+                let rows = self.cohort.rows_of(&of_fold);
+                let own: Vec<Option<u32>> = of_fold.iter().copied().map(Some).collect();
+                let ask = Ask {
+                    queries: Queries { covariates: &rows, own: &own },
+                    placed: &fold.metrics[estimand][arm].place(&rows),
+                    group_size: fold.group_size[estimand],
+                    fewest: 1,
+                };
+                let search = at_hand.as_ref().map_or_else(|| Ready::Made(made(fold)), Ready::AtHand);
+                search.sets(&ask, Help { hints: None, nearest: true }, &mut places, |place, found| {
+                    **place = found.ok().map(|f| (f.ranks.to_vec(), f.nearest));
+                });
+            }
+            for (q, group) in groups.iter().enumerate() {
+                let (ranks, nearest) = group.as_ref().expect("an estimated unit has its groups");
+                visit(b * BLOCK + q, ranks, *nearest);
+            }
+        }
+    }
+}
+
+/// The units of a block whose groups in one arm are not known yet.
+struct Sought<'b> {
+    placed: Cow<'b, Points>,
+    /// Covariates and positions in the cohort of these units; `None` where they are all units of the block.
+    some: Option<(Vec<f64>, Vec<Option<u32>>)>,
+}
+
+impl<'b> Sought<'b> {
+    fn new<M>(slots: &[Slot<'_, M>], block: &'b Block<'_>, estimand: Estimand, arm: Arm) -> Sought<'b> {
+        let (placed, queries) = (block.placed[estimand].of(arm), &block.queries);
+        if slots.len() == queries.own.len() {
+            return Sought { placed: Cow::Borrowed(placed), some: None };
+        }
+        let p = queries.covariates.len() / queries.own.len().max(1);
+        let row = |slot: &Slot<'_, M>| &queries.covariates[slot.unit * p..(slot.unit + 1) * p];
+        let rows = slots.iter().flat_map(row).copied().collect();
+        let coords = slots.iter().flat_map(|slot| placed.point(slot.unit)).copied().collect();
+        Sought {
+            placed: Cow::Owned(Points { dim: placed.dim, coords }),
+            some: Some((rows, slots.iter().map(|slot| queries.own[slot.unit]).collect())),
+        }
+    }
+
+    fn queries<'q>(&'q self, block: &Block<'q>) -> Queries<'q> {
+        match &self.some {
+            Some((covariates, own)) => Queries { covariates, own },
+            None => block.queries,
+        }
+    }
+}
+
+/// Estimated units, all units of the pools among them, in the match spaces of a fold whose arms have one metric.
+pub(crate) struct Everyone<'a> {
+    units: &'a [u32],
+    points: ByEstimand<Points>,
+}
+
+impl<'a> Everyone<'a> {
+    /// Places the units of a fold together with the pools, where that serves both arms and nothing else is needed of them.
+    pub(crate) fn new(ground: &Ground<'_>, fold: &Fold, units: &'a [u32]) -> Option<Everyone<'a>> {
+        let one_metric = fold.metrics.iter().all(|of_arms| of_arms.control == of_arms.treated);
+        let pooled: usize = ground.pools.iter().map(Pool::len).sum();
+        (one_metric && ground.rules.is_none() && pooled == units.len()).then(|| {
+            let rows = || units.iter().map(|&i| ground.cohort.covariates(i as usize));
+            let points = ByEstimand::join(|estimand| fold.metrics[estimand].control.place_rows(rows()));
+            Everyone { units, points }
+        })
+    }
+
+    /// The rows of some of the units; both ascend.
+    fn rows(&self, some: &[u32]) -> Vec<u32> {
+        let mut row = 0;
+        let of = |unit: &u32| {
+            row += self.units[row..].iter().position(|u| u == unit).expect("a unit that is placed");
+            row as u32
+        };
+        some.iter().map(of).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! The patients behind one number: the members of the four groups of a unit, with their distances and curves.
+
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
+use crate::constraint::Unserved;
+use crate::effect::{Corrected, Effect, Four};
+use crate::estimand::{ByEstimand, Estimand};
+use crate::fold::{Fit, Fold};
+use crate::ground::Ground;
+use crate::group::GroupEstimate;
+use crate::newcomers::Newcomers;
+use crate::search::{ArmSearch, Ask, Queries};
+use crate::survival::SurvivalCurve;
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// One match group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatchGroup {
+    /// Positions of its members in the cohort, nearest first.
+    pub units: Vec<u32>,
+    /// Their distances.
+    pub distance: Vec<f64>,
+    /// For each member, the share of each covariate in its squared distance.
+    pub shares: Vec<Vec<f64>>,
+    /// The weights of the metric that it was matched under.
+    pub weights: Vec<f64>,
+    /// The group's curve.
+    pub curve: SurvivalCurve,
+}
+
+impl MatchGroup {
+    /// The mean over members of the share that these columns have in the squared distance.
+    pub fn mean_share(&self, columns: std::ops::Range<usize>) -> f64 {
+        let n = self.shares.len().max(1) as f64;
+        self.shares.iter().flat_map(|s| &s[columns.clone()]).sum::<f64>() / n
+    }
+}
+
+/// The four match groups of one unit.
+pub type UnitGroups = Four<MatchGroup>;
+
+impl UnitGroups {
+    /// Why a unit has no effect at group size `k`: constraints left fewer candidates in an arm.
+    pub fn unserved(&self, k: usize) -> Option<Unserved> {
+        let candidates = self.cure.each_ref().map(|g| g.units.len());
+        candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
+    }
+
+    /// What a run's corrector makes of these groups at the cohort's own horizon: for a new patient, or for one of the cohort by
+    /// the fold of the first deal that left it out. `None` where a group has fewer than `fewest`, or nothing is corrected.
+    pub fn correct(
+        &self,
+        x: &[f64],
+        own: Option<u32>,
+        newcomers: &Newcomers<'_>,
+        fewest: usize,
+        horizon: f64,
+    ) -> Option<Corrected> {
+        let effect = self.effect(horizon, None).filter(|_| self.unserved(fewest).is_none())?;
+        let groups = ByEstimand::of(|estimand| {
+            ByArm::of(|arm| (effect.groups[estimand][arm], self[estimand][arm].units.as_slice()))
+        });
+        newcomers.correct(x, own, &groups)
+    }
+
+    /// What the groups give at a horizon, which is that of the cohort or an earlier one; `None` where a group is empty.
+    /// `corrected` is what a corrector made of them at the cohort's own horizon.
+    pub fn effect(&self, horizon: f64, corrected: Option<Corrected>) -> Option<Effect> {
+        if self.iter().any(|of_arms| of_arms.iter().any(|g| g.units.is_empty())) {
+            return None;
+        }
+        let estimate = |g: &MatchGroup| {
+            let diameter = g.distance.last().copied().unwrap_or(0.0);
+            GroupEstimate { curve: g.curve.summary(horizon), diameter }
+        };
+        Some(Effect { groups: self.each_ref().map(|of_arms| of_arms.each_ref().map(estimate)), corrected })
+    }
+}
+
+/// Finds the groups of one unit after the other, at any group size. For many units, create it once and reuse it: an arm is
+/// packed under a metric when a unit first needs it, and kept.
+pub struct Search<'a> {
+    fit: &'a Fit,
+    ground: &'a Ground<'a>,
+    /// What new patients are matched by.
+    shared: Cow<'a, Fold>,
+    /// By fold; the last place is that of new patients.
+    searches: Vec<Four<OnceLock<ArmSearch<'a>>>>,
+}
+
+impl<'a> Search<'a> {
+    /// A search over the ground of a fit, in which nothing is built yet.
+    pub fn new(fit: &'a Fit, ground: &'a Ground<'a>) -> Search<'a> {
+        let n_folds = fit.first().folds.len();
+        // One fold serves everybody.
+        let places = if n_folds == 1 { 1 } else { n_folds + 1 };
+        let searches = (0..places).map(|_| Four::default()).collect();
+        Search { fit, ground, shared: fit.fold_for_newcomers(), searches }
+    }
+
+    /// The largest group that every unit can be given, where constraints do not forbid it.
+    pub fn largest_group(&self) -> usize {
+        self.ground.largest_group()
+    }
+
+    /// The match groups of a unit with these covariates, of the fit's own size or of another; `own` is its position
+    /// where it is in the cohort. Under constraints a group may be smaller, down to empty: see [`UnitGroups::unserved`].
+    pub fn groups(&self, x: &[f64], own: Option<u32>, size: Option<usize>) -> UnitGroups {
+        ByEstimand::of(|estimand| ByArm::of(|arm| self.group(x, own, size, estimand, arm)))
+    }
+
+    fn group(&self, x: &[f64], own: Option<u32>, size: Option<usize>, estimand: Estimand, arm: Arm) -> MatchGroup {
+        let (cohort, pool) = (self.ground.cohort, &self.ground.pools[arm]);
+        let number = self.fit.fold_number(own);
+        let fold = number.map_or(self.shared.as_ref(), |f| &self.fit.first().folds[f]);
+        let metric = &fold.metrics[estimand][arm];
+        let place = &self.searches[number.unwrap_or(self.searches.len() - 1)][estimand][arm];
+        let search = place.get_or_init(|| self.ground.search(metric, arm));
+        let ask = Ask {
+            queries: Queries { covariates: x, own: &[own] },
+            placed: &metric.place(x),
+            group_size: size.unwrap_or(fold.group_size[estimand]),
+            fewest: 0,
+        };
+        let found = search.ranked(&ask, |_, members, squared| (members.to_vec(), squared.to_vec())).swap_remove(0);
+        let (members, squared) = found.unwrap_or_default();
+        let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
+        MatchGroup {
+            shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
+            weights: metric.weights.clone(),
+            distance: squared.iter().map(|d| d.sqrt()).collect(),
+            curve: SurvivalCurve::of_outcomes(cohort.outcomes(&units)),
+            units,
+        }
+    }
+}
+
+impl Fit {
+    /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K, down to
+    /// empty: then the unit has no effect.
+    pub fn match_groups(&self, cohort: &Cohort, unit: usize) -> UnitGroups {
+        self.match_groups_of(cohort, cohort.covariates(unit), Some(unit as u32))
+    }
+
+    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort. For many units,
+    /// create a [`Search`] once and reuse it.
+    pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
+        let ground = Ground::of_fit(self, cohort).expect("the constraints of a finished fit were accepted");
+        Search::new(self, &ground).groups(x, own, None)
+    }
+}

@@ -1,0 +1,314 @@
+//! Patients who were not in the cohort, and patients of the cohort who are estimated again.
+//!
+//! *A new patient* is estimated by all folds together. Its groups are the K nearest under the mean of the folds' metrics (of
+//! each estimand and arm), K the lower median of the folds'. Where folds have correctors, `logit S_model` and `ln m_model` are means
+//! over all models and the weight is the mean of the folds' weights. What the model expects of a member is what the model said
+//! that did not see the member's outcome, so that groups speak as honestly here as in the cohort. Variances of the model are
+//! means over the models: they share most of their units, so that a mean of them is hardly surer than one.
+//!
+//! *A patient of the cohort* is estimated as in the run: by the folds that left it out, without it in its groups.
+
+use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
+use crate::constraint::Unserved;
+use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, pooled};
+use crate::crossfit::Standardised;
+use crate::effect::{Corrected, Effect, Four};
+use crate::error::Error;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::fold::{Deal, Fit, Fold, NO_FOLD};
+use crate::ground::{Asked, Ground};
+use crate::group::GroupEstimate;
+use crate::joint::{Prediction, Spread};
+use crate::metric::Scaling;
+use crate::numeric::expit;
+use crate::search::Found;
+use crate::watch::Watch;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+/// Estimates patients against a cohort that was analysed before.
+pub struct Newcomers<'a> {
+    ground: Ground<'a>,
+    fit: &'a Fit,
+    /// What new patients are matched by.
+    shared: Cow<'a, Fold>,
+    /// What corrects the groups; `None` where the folds have no corrector.
+    correction: Option<Correction<'a>>,
+}
+
+/// The correctors of a fit, ready for patients of the cohort and for others.
+struct Correction<'a> {
+    fit: &'a Fit,
+    scaling: &'a Scaling,
+    x: Standardised,
+    /// Mean weight over folds.
+    weight: ByEstimand<f64>,
+    /// Mean over deals of what the groups' offsets vary beyond their noise.
+    leftover: Four<f64>,
+    /// What is expected of each unit of both pools, in their order of time, by models that did not see it; made when first needed.
+    expected: OnceLock<ByArm<Vec<Expected>>>,
+}
+
+impl<'a> Newcomers<'a> {
+    /// Prepares a run. Refuses constraints that do not fit the cohort.
+    pub fn new(fit: &'a Fit, cohort: &'a Cohort) -> Result<Newcomers<'a>, Error> {
+        Ok(Newcomers::on(Ground::of_fit(fit, cohort)?, fit))
+    }
+
+    /// Prepares a run without its constraints: everybody is served.
+    pub(crate) fn unconstrained(fit: &'a Fit, cohort: &'a Cohort) -> Result<Newcomers<'a>, Error> {
+        Ok(Newcomers::on(Ground::of_fit(fit, cohort)?.without_rules(), fit))
+    }
+
+    fn on(ground: Ground<'a>, fit: &'a Fit) -> Newcomers<'a> {
+        let correction = Correction::new(ground.cohort, fit);
+        Newcomers { ground, fit, shared: fit.fold_for_newcomers(), correction }
+    }
+
+    /// Estimates rows of covariates as recorded. `own` is the position of each that is in the cohort, and is estimated as the
+    /// run did.
+    pub fn estimate(
+        &self,
+        covariates: &[f64],
+        own: &[Option<u32>],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let p = self.ground.cohort.n_covariates();
+        let row = |q: usize| &covariates[q * p..(q + 1) * p];
+        let is_left_out = |i: u32| self.fit.first().fold_of[i as usize] != NO_FOLD;
+        let (known, new): (Vec<usize>, Vec<usize>) = (0..own.len())
+            .partition(|&q| self.correction.is_some() && own[q].is_some_and(is_left_out));
+        let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; own.len()];
+        if !new.is_empty() {
+            let own: Vec<Option<u32>> = new.iter().map(|&q| own[q]).collect();
+            let rows = |of: Range<usize>| new[of].iter().flat_map(|&q| row(q)).copied().collect();
+            let found = self.of_newcomers(&Asked { own: &own, rows: &rows, placed: None, keep: false }, watch)?;
+            new.iter().zip(found).for_each(|(&q, e)| out[q] = Some(e));
+        }
+        let units: Vec<u32> = known.iter().filter_map(|&q| own[q]).collect();
+        known.iter().zip(self.of_cohort(&units, watch)?).for_each(|(&q, e)| out[q] = Some(e));
+        Ok(out.into_iter().map(|e| e.expect("each is new or of the cohort")).collect())
+    }
+
+    fn of_newcomers(&self, asked: &Asked<'_>, watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let found = match &self.correction {
+            None => self.ground.estimate(&self.shared, asked, watch, |_, _, _| (), |_, _, _, _| ()),
+            Some(correction) => {
+                let expected = correction.expected(&self.ground);
+                let finish = |_: Range<usize>, rows: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
+                    let opinions = correction.of_all_models(&correction.scaling.apply(rows));
+                    let (weight, leftover) = (&correction.weight, &correction.leftover);
+                    self.finish(&opinions, weight, leftover, effects, offsets);
+                };
+                self.ground.estimate(&self.shared, asked, watch, measure(expected), finish)
+            }
+        };
+        Ok(found?.into_each())
+    }
+
+    fn finish(
+        &self,
+        opinions: &[Opinion],
+        weight: &ByEstimand<f64>,
+        leftover: &Four<f64>,
+        effects: &mut [Effect],
+        offsets: &Four<Vec<Offset>>,
+    ) {
+        for (q, (effect, opinion)) in effects.iter_mut().zip(opinions).enumerate() {
+            let offsets = offsets.each_ref().map(|of_arms| of_arms.each_ref().map(|all| all[q]));
+            let mut corrected = correct(opinion, &offsets, weight, self.ground.cohort.horizon());
+            add_leftover(&mut corrected, weight, leftover);
+            effect.corrected = Some(corrected);
+        }
+    }
+
+    /// Estimates units of the cohort as the run did: a mean over its deals.
+    fn of_cohort(&self, units: &[u32], watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let of_deals: Vec<_> =
+            self.fit.deals.iter().map(|d| self.of_deal(d, units, watch)).collect::<Result<_, Error>>()?;
+        let mut of_deals = of_deals.into_iter();
+        let Some(mut first) = of_deals.next() else { return Ok(Vec::new()) };
+        let others: Vec<Vec<Result<Effect, Unserved>>> = of_deals.collect();
+        for (q, effect) in first.iter_mut().enumerate() {
+            if let Ok(e) = effect {
+                let rest = others.iter().filter_map(|o| o[q].ok()?.corrected);
+                let all: Vec<Corrected> = e.corrected.into_iter().chain(rest).collect();
+                e.corrected = Some(pooled(&all));
+            }
+        }
+        Ok(first)
+    }
+
+    fn of_deal(
+        &self,
+        deal: &Deal,
+        units: &[u32],
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let cohort = self.ground.cohort;
+        let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; units.len()];
+        for (number, fold) in deal.folds.iter().enumerate() {
+            let of_fold: Vec<usize> =
+                (0..units.len()).filter(|&q| deal.fold_of[units[q] as usize] as usize == number).collect();
+            let (Some(corrector), Some(correction), false) =
+                (&fold.corrector, &self.correction, of_fold.is_empty())
+            else {
+                continue;
+            };
+            let here: Vec<u32> = of_fold.iter().map(|&q| units[q]).collect();
+            let own: Vec<Option<u32>> = here.iter().copied().map(Some).collect();
+            let rows = |of: Range<usize>| cohort.rows_of(&here[of]);
+            let expected = correction.x.expected(&self.ground, &corrector.model);
+            let expected = ByArm::of(|arm| by_time(&self.ground.pools[arm], &expected[arm]));
+            let finish = |of: Range<usize>, _: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
+                let opinions = corrector.model.opinions(&correction.x.rows(&here[of]));
+                self.finish(&opinions, &corrector.weight, &corrector.leftover, effects, offsets);
+            };
+            let asked = Asked { own: &own, rows: &rows, placed: None, keep: false };
+            let found = self.ground.estimate(fold, &asked, watch, measure(&expected), finish)?;
+            of_fold.iter().zip(found.into_each()).for_each(|(&q, effect)| out[q] = Some(effect));
+        }
+        Ok(out.into_iter().map(|e| e.expect("every unit is in a fold")).collect())
+    }
+
+    /// Corrects groups of any size of a patient with these covariates as recorded: what each group gave, and its members as
+    /// positions in the cohort. A patient of the cohort, `own`, is corrected by the fold of the first deal that left it out,
+    /// whose groups they must be. `None` where the run corrects nothing.
+    pub fn correct(&self, x: &[f64], own: Option<u32>, groups: &Four<(GroupEstimate, &[u32])>) -> Option<Corrected> {
+        let correction = self.correction.as_ref()?;
+        let standardised = correction.scaling.apply(x);
+        let number = self.fit.fold_number(own);
+        let corrector: Option<&Corrector> = number.and_then(|f| self.fit.first().folds[f].corrector.as_ref());
+        let opinion = match corrector {
+            Some(corrector) => corrector.model.opinions(&standardised).swap_remove(0),
+            None => correction.of_all_models(&standardised).swap_remove(0),
+        };
+        let expected = |arm: Arm, rank: u32, unit: u32| match corrector {
+            Some(c) => c.model.predictor.predict(correction.x.row(unit as usize))[arm].into(),
+            None => correction.expected(&self.ground)[arm][rank as usize],
+        };
+        let offsets = ByEstimand::of(|estimand| {
+            ByArm::of(|arm| {
+                let (group, members) = &groups[estimand][arm];
+                let pool = &self.ground.pools[arm];
+                let rank = |&i: &u32| {
+                    let m = pool.units.binary_search(&i).expect("members are of the pool");
+                    (pool.rank(m as u32), i)
+                };
+                let mut ranked: Vec<(u32, u32)> = members.iter().map(rank).collect();
+                ranked.sort_unstable();
+                Offset::of(estimand, group, ranked.into_iter().map(|(rank, unit)| expected(arm, rank, unit)))
+            })
+        });
+        let (weight, leftover) = match corrector {
+            Some(c) => (&c.weight, &c.leftover),
+            None => (&correction.weight, &correction.leftover),
+        };
+        let mut corrected = correct(&opinion, &offsets, weight, self.ground.cohort.horizon());
+        add_leftover(&mut corrected, weight, leftover);
+        Some(corrected)
+    }
+}
+
+/// The offset of a group from what is expected of its members.
+fn measure(expected: &ByArm<Vec<Expected>>) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync {
+    |estimand, arm, found| {
+        Offset::of(estimand, &found.estimate, found.ranks.iter().map(|&r| expected[arm][r as usize]))
+    }
+}
+
+impl<'a> Correction<'a> {
+    fn new(cohort: &Cohort, fit: &'a Fit) -> Option<Correction<'a>> {
+        if !fit.is_corrected() {
+            return None;
+        }
+        let all: Vec<&Corrector> = fit.folds().filter_map(|f| f.corrector.as_ref()).collect();
+        let of_deals: Vec<&Corrector> = fit.deals.iter().filter_map(|d| d.folds.first()?.corrector.as_ref()).collect();
+        let mean = |of: &[&Corrector], f: &dyn Fn(&Corrector) -> f64| {
+            of.iter().map(|c| f(c)).sum::<f64>() / of.len() as f64
+        };
+        let scaling = &fit.description.metrics.cure.scaling;
+        Some(Correction {
+            fit,
+            scaling,
+            x: Standardised::new(cohort, scaling),
+            weight: ByEstimand::of(|estimand| mean(&all, &|c| c.weight[estimand])),
+            // All folds of a deal have one leftover variance.
+            leftover: ByEstimand::of(|estimand| ByArm::of(|z| mean(&of_deals, &|c| c.leftover[estimand][z]))),
+            expected: OnceLock::new(),
+        })
+    }
+
+    fn models(&self) -> impl Iterator<Item = &FoldModel> {
+        self.fit.folds().filter_map(|f| Some(&f.corrector.as_ref()?.model))
+    }
+
+    /// What the models that left out each unit of the pools expect of it in its own arm: the mean over deals.
+    fn expected(&self, ground: &Ground<'_>) -> &ByArm<Vec<Expected>> {
+        let model_of = |deal: &'a Deal, i: usize| -> &'a FoldModel {
+            let corrector = deal.folds[deal.fold_of[i] as usize].corrector.as_ref();
+            &corrector.expect("each fold has a corrector, or none has").model
+        };
+        self.expected.get_or_init(|| {
+            ByArm::of(|arm| {
+                let of = |&i: &u32| {
+                    let i = i as usize;
+                    let (mut cured, mut time) = (0.0, 0.0);
+                    for deal in &self.fit.deals {
+                        let p = model_of(deal, i).predictor.predict(self.x.row(i))[arm];
+                        cured += p.cure_probability;
+                        time += p.mean_event_time;
+                    }
+                    let n = self.fit.deals.len() as f64;
+                    Expected { cured: cured / n, mean_event_time: time / n }
+                };
+                let pool = &ground.pools[arm];
+                let expected: Vec<Expected> = pool.units.par_iter().with_min_len(256).map(of).collect();
+                by_time(pool, &expected)
+            })
+        })
+    }
+
+    /// What all models together say of each row of standardised covariates.
+    fn of_all_models(&self, standardised: &[f64]) -> Vec<Opinion> {
+        let nothing =
+            Prediction { cure_logit: 0.0, cure_probability: 0.0, mean_event_time: 0.0, location: 0.0, log_sigma: 0.0 };
+        let blank = Opinion { predicted: ByArm::of(|_| nothing), spread: ByEstimand::default() };
+        let mut sums = vec![blank; standardised.len() / self.scaling.center.len()];
+        let mut n = 0.0;
+        for model in self.models() {
+            n += 1.0;
+            for (sum, opinion) in sums.iter_mut().zip(model.opinions(standardised)) {
+                for arm in Arm::BOTH {
+                    let (sum, p) = (&mut sum.predicted[arm], &opinion.predicted[arm]);
+                    sum.cure_logit += p.cure_logit;
+                    sum.mean_event_time += p.mean_event_time.ln();
+                    sum.location += p.location;
+                    sum.log_sigma += p.log_sigma;
+                }
+                for estimand in Estimand::BOTH {
+                    let (sum, spread) = (&mut sum.spread[estimand], &opinion.spread[estimand]);
+                    Arm::BOTH.into_iter().for_each(|arm| sum.variance[arm] += spread.variance[arm]);
+                    sum.covariance += spread.covariance;
+                }
+            }
+        }
+        let mean = |sum: Opinion| Opinion {
+            predicted: sum.predicted.map(|p| {
+                let cure_logit = p.cure_logit / n;
+                Prediction {
+                    cure_logit,
+                    cure_probability: expit(cure_logit),
+                    mean_event_time: (p.mean_event_time / n).exp(),
+                    location: p.location / n,
+                    log_sigma: p.log_sigma / n,
+                }
+            }),
+            spread: sum.spread.map(|s| Spread { variance: s.variance.map(|v| v / n), covariance: s.covariance / n }),
+        };
+        sums.into_iter().map(mean).collect()
+    }
+}
