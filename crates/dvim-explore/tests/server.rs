@@ -137,7 +137,7 @@ fn read(stream: &mut TcpStream) -> Answer {
 
 /// Serves a world, calls `f`, stops, and checks that the server came to its end.
 fn serve(world: &World, f: impl FnOnce(&Client)) {
-    let ground = Ground::new(&world.analysis.fit, &world.cohort);
+    let ground = Ground::of_fit(&world.analysis.fit, &world.cohort).expect("constraints that fit");
     let explorer = Explorer::new(&world.cohort, &world.analysis, &world.summary, &ground);
     let server = Server::bind(None).expect("a port");
     let address = server.address();

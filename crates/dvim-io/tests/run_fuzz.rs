@@ -138,7 +138,7 @@ fn open(folder: &Path, summary: &[u8], store: &[u8]) {
     fs::write(folder.join("run.dvim"), store).expect("written");
     if let Ok(run) = open_run(folder) {
         let groups = run.fit.match_groups(&run.cohort, 0);
-        assert!(groups.cure[0].units.len() <= run.fit.options.group_size);
+        assert!(groups.cure.control.units.len() <= run.fit.options.group_size);
     }
 }
 

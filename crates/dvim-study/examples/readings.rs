@@ -169,18 +169,18 @@ fn mixed_oracle(scenario: Scenario, world: &Simulated, field: &Field<'_>, k: usi
         let points = m.place(&field.covariates);
         Index::build(&points).nearest(&points, k)
     });
-    let cured = |q: usize, z: usize| {
+    let cured = |q: usize, z: Arm| {
         let cured = for_cure.of(q, k).0.iter().filter(|&&m| truth[m as usize].arms[z].event_time.is_infinite()).count();
         cured as f64 / k as f64
     };
-    let mean = |q: usize, z: usize| {
+    let mean = |q: usize, z: Arm| {
         let times = for_time.of(q, k).0.iter().map(|&m| truth[m as usize].arms[z].event_time).filter(|t| t.is_finite());
         let times: Vec<f64> = times.collect();
         (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
     };
     let queries = || 0..truth.len();
     MethodEffects {
-        cure: queries().map(|q| cured(q, 1) - cured(q, 0)).collect(),
-        time: queries().map(|q| Some(mean(q, 1)? - mean(q, 0)?)).collect(),
+        cure: queries().map(|q| cured(q, Arm::Treated) - cured(q, Arm::Control)).collect(),
+        time: queries().map(|q| Some(mean(q, Arm::Treated)? - mean(q, Arm::Control)?)).collect(),
     }
 }

@@ -78,10 +78,11 @@ fn main() {
                 let truth = |i: usize| &world.truth[found.units[i] as usize];
                 cure += error(&|i| Some((found.effects[i].cure() - truth(i).cure_effect()).abs()));
                 time += error(&|i| found.effects[i].time().map(|t| (t - truth(i).time_effect()).abs()));
-                if let Some(c) = &found.fit.cross_fit {
-                    let first = c.first();
-                    let terms = first.models[0].predictor.n_terms();
-                    note = format!("{} {:?} {:?} terms {terms}", c.family.name(), c.strengths, first.folds[0].choices);
+                let fold = &found.fit.first().folds[0];
+                if let (Some(told), Some(c)) = (&found.fit.description.cross_fit, &fold.corrector) {
+                    let terms = c.model.predictor.n_terms();
+                    let (family, sizes) = (told.family.name(), fold.group_size);
+                    note = format!("{family} {:?} {sizes:?} {:?} terms {terms}", told.strengths, c.weight);
                 }
             }
             let s = seeds as f64;

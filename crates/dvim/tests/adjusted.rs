@@ -1,6 +1,7 @@
 //! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
 
 use dvim::options::AdjustedOptions;
+use dvim::estimand::Estimand;
 use dvim::fold::SplitAverage;
 use dvim::crossfit::deal_folds;
 use dvim::analysis::{self, Analysis};
@@ -61,8 +62,8 @@ fn a_unit_is_not_in_its_own_group() {
         let groups = found.fit.match_groups(&world.cohort, unit);
         for arm in Arm::BOTH {
             for (group, used) in [
-                (&groups.cure[arm.index()], &found.effects[unit].arm(arm).cure),
-                (&groups.time[arm.index()], &found.effects[unit].arm(arm).time),
+                (&groups.cure[arm], &found.effects[unit].groups.cure[arm]),
+                (&groups.time[arm], &found.effects[unit].groups.time[arm]),
             ] {
                 assert_eq!(group.units.len(), 40);
                 assert!(group.units.iter().all(|&i| i as usize != unit && world.cohort.arm(i as usize) == arm));
@@ -202,20 +203,20 @@ fn each_unit_is_left_out_once_in_each_deal() {
     let Estimator::Adjusted(adjusted) = fixed().estimator else { unreachable!("an adjusted run") };
     let adjusted = AdjustedOptions { splits: 5, folds: 3, ..adjusted };
     let found = analyse(&world.cohort, &Options { estimator: Estimator::Adjusted(adjusted), ..fixed() });
-    let fit = found.fit.cross_fit.as_ref().expect("adjusted");
-    assert_eq!(fit.deals.iter().map(|d| d.models.len()).collect::<Vec<_>>(), [3, 2]);
-    let mut averages = fit.averages.iter();
+    let fit = &found.fit;
+    assert_eq!(fit.deals.iter().map(|d| d.folds.len()).collect::<Vec<_>>(), [3, 2]);
+    let mut averages = fit.description.cross_fit.as_ref().expect("adjusted").averages.iter();
     for (d, deal) in fit.deals.iter().enumerate() {
         let mut seen = 0;
-        for fold in 0..deal.models.len() {
+        for fold in 0..deal.folds.len() {
             let left_out: Vec<usize> = (0..400).filter(|&i| deal.fold_of[i] as usize == fold).collect();
             let average = averages.next().expect("one for each split");
-            let value = |i: usize| deal.values[i].cure_probability[1] - deal.values[i].cure_probability[0];
+            let value = |i: usize| deal.values[i].effect(Estimand::Cure);
             let n = left_out.len() as f64;
             let mean = left_out.iter().map(|&i| value(i)).sum::<f64>() / n;
             let variance = left_out.iter().map(|&i| (value(i) - mean).powi(2)).sum::<f64>() / (n - 1.0);
             assert_eq!((average.deal, average.n_units), (d, left_out.len()));
-            assert!((average.mean[0] - mean).abs() < 1e-12 && (average.sd[0] - variance.sqrt()).abs() < 1e-12);
+            assert!((average.mean.cure - mean).abs() < 1e-12 && (average.sd.cure - variance.sqrt()).abs() < 1e-12);
             seen += left_out.len();
         }
         assert_eq!(seen, 400);
@@ -227,13 +228,13 @@ fn each_unit_is_left_out_once_in_each_deal() {
 #[test]
 fn the_spread_of_the_splits_is_set_against_chance() {
     let world = simulate(Scenario::BothOverlap, 240, false, 5);
-    let mut fit = analyse(&world.cohort, &fixed()).fit.cross_fit.expect("adjusted");
-    let split = |deal: usize, mean: f64, sd: f64| SplitAverage { deal, n_units: 50, mean: [mean; 2], sd: [sd; 2] };
+    let mut fit = analyse(&world.cohort, &fixed()).fit.description.cross_fit.expect("adjusted");
+    let split = |deal: usize, mean: f64, sd: f64| SplitAverage { deal, n_units: 50, mean: [mean; 2].into(), sd: [sd; 2].into() };
     // Two deals of two: means 1 and 3, 2 and 2; σ² = (1 + 4 + 4 + 1)/4 = 2.5.
     fit.averages = vec![split(0, 1.0, 1.0), split(0, 3.0, 2.0), split(1, 2.0, 2.0), split(1, 2.0, 1.0)];
     let found = fit.split_spread().expect("four splits");
-    assert!((found.sd[0] - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
-    assert!((found.by_chance[1] - (4.0 * 0.5 * 2.5 / 50.0 / 3.0f64).sqrt()).abs() < 1e-12);
+    assert!((found.sd.cure - (2.0f64 / 3.0).sqrt()).abs() < 1e-12);
+    assert!((found.by_chance.time - (4.0 * 0.5 * 2.5 / 50.0 / 3.0f64).sqrt()).abs() < 1e-12);
     // Effects that no model moves, dealt into folds a thousand times: the mean of sd² is that of chance².
     let effects: Vec<f64> = (0..240).map(|i| f64::from(i * i % 97)).collect();
     let (mut seen, mut expected) = (0.0, 0.0);
@@ -246,12 +247,12 @@ fn the_spread_of_the_splits_is_set_against_chance() {
                 let mean = here.iter().sum::<f64>() / here.len() as f64;
                 let ss = here.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
                 let sd = (ss / (here.len() - 1) as f64).sqrt();
-                fit.averages.push(SplitAverage { deal, n_units: here.len(), mean: [mean; 2], sd: [sd; 2] });
+                fit.averages.push(SplitAverage { deal, n_units: here.len(), mean: [mean; 2].into(), sd: [sd; 2].into() });
             }
         }
         let found = fit.split_spread().expect("seven splits");
-        seen += found.sd[0].powi(2);
-        expected += found.by_chance[0].powi(2);
+        seen += found.sd.cure.powi(2);
+        expected += found.by_chance.cure.powi(2);
     }
     assert!((seen / expected - 1.0).abs() < 0.06, "{}", seen / expected);
     fit.averages.truncate(1);
@@ -264,20 +265,20 @@ fn deals_are_averaged_and_their_spread_is_said() {
     let world = simulate(Scenario::BothOverlap, 500, false, 3);
     let one = analyse(&world.cohort, &fixed());
     let three = analyse(&world.cohort, &dealt(&fixed(), 3));
-    let fit = three.fit.cross_fit.as_ref().expect("adjusted");
+    let fit = &three.fit;
     assert_eq!(fit.deals.len(), 3);
-    assert_eq!(fit.first().folds, one.fit.cross_fit.as_ref().expect("adjusted").first().folds);
+    assert_eq!(fit.first().folds, one.fit.first().folds);
     assert!(fit.deals[1].fold_of != fit.deals[0].fold_of && fit.deals[2].fold_of != fit.deals[1].fold_of);
     for (i, (single, mean)) in one.effects.iter().zip(&three.effects).enumerate() {
         let values: Vec<f64> =
-            fit.deals.iter().map(|r| r.values[i].cure_probability[1] - r.values[i].cure_probability[0]).collect();
+            fit.deals.iter().map(|r| r.values[i].effect(Estimand::Cure)).collect();
         assert_eq!(values[0], single.cure(), "the first deal is the run with one");
-        assert_eq!(single.arms, mean.arms, "groups that are shown are those of the first deal");
+        assert_eq!(single.groups, mean.groups, "groups that are shown are those of the first deal");
         let average = values.iter().sum::<f64>() / 3.0;
         assert!((average - mean.cure()).abs() < 1e-12);
         let sd = (values.iter().map(|v| (v - average).powi(2)).sum::<f64>() / 2.0).sqrt();
-        let [cure, time] = mean.corrected.and_then(|c| c.split_sd).expect("a spread");
-        assert!((sd - cure).abs() < 1e-12 && time > 0.0);
+        let spread = mean.corrected.and_then(|c| c.split_sd).expect("a spread");
+        assert!((sd - spread.cure).abs() < 1e-12 && spread.time > 0.0);
         assert_eq!(single.corrected.and_then(|c| c.split_sd), None);
     }
     let own: Vec<Option<u32>> = (0..500).map(Some).collect();
@@ -296,7 +297,7 @@ fn deals_are_averaged_and_their_spread_is_said() {
     let means: Vec<f64> = (0..3)
         .map(|k| {
             let mut alone = three.clone();
-            let fit = alone.fit.cross_fit.as_mut().expect("adjusted");
+            let fit = &mut alone.fit;
             let values = fit.deals[k].values.clone();
             fit.deals = vec![fit.deals[k].clone()];
             fit.residuals = values.iter().map(|v| v.residual).collect();

@@ -88,10 +88,10 @@ fn groups_of_everybody_give_greenwood() {
     let found = analysis::run(&cohort, &Options { group_size: k, ..Options::default() }, &Unwatched).expect("a run");
     let averages = average_effects(&cohort, &found, &[]).expect("no subgroup");
     let one = &found.effects[0];
-    let arms = [one.arms[0], one.arms[1]];
     let variance = |se: Option<f64>, m: usize| se.unwrap().powi(2) * m as f64 / (m as f64 - 1.0);
-    let cure: f64 = arms.iter().map(|a| variance(a.cure.curve.survival_se(), k)).sum();
-    let time: f64 = arms.iter().map(|a| variance(a.time.curve.mean_event_time_se(), a.time.curve.n_events)).sum();
+    let cure: f64 = one.groups.cure.iter().map(|g| variance(g.curve.survival_se(), k)).sum();
+    let of_time = one.groups.time.iter();
+    let time: f64 = of_time.map(|g| variance(g.curve.mean_event_time_se(), g.curve.n_events)).sum();
     for (estimand, variance) in [("cure_effect", cure), ("time_effect", time)] {
         let a = averages.iter().find(|a| a.estimand == estimand && a.population == "all").expect("it is listed");
         assert!((a.se.unwrap() / variance.sqrt() - 1.0).abs() < 1e-9, "{estimand}: {:?} {variance}", a.se);
@@ -153,7 +153,7 @@ fn where_a_small_p_value_misleads() {
 #[test]
 fn balance_adds_up() {
     let (world, found) = world(1500);
-    let balance = Balance::of(&Walk::new(&world.cohort, &found).expect("groups"));
+    let balance = Balance::of(&Walk::new(&world.cohort, &found));
     let k = found.fit.options.group_size as u32;
     for uses in &balance.uses {
         assert_eq!(uses.counts.iter().sum::<u32>(), k * found.units.len() as u32, "each group has K members");
@@ -180,7 +180,7 @@ fn units_without_comparable_patients_are_named() {
     }
     let cohort = Cohort::from_units(units, 800.0);
     let found = analysis::run(&cohort, &Options::default(), &Unwatched).expect("a run");
-    let named: Vec<u32> = Balance::of(&Walk::new(&cohort, &found).expect("groups")).alone.iter().map(|a| a.0).collect();
+    let named: Vec<u32> = Balance::of(&Walk::new(&cohort, &found)).alone.iter().map(|a| a.0).collect();
     let expected = lonely.iter().map(|&i| i as u32).filter(|i| found.units.contains(i));
     for i in expected {
         assert!(named.contains(&i), "unit {i} has nobody near");
@@ -207,7 +207,7 @@ fn sensitivity_identities() {
     let inside = [s.all_events, s.estimated, s.all_cured];
     assert!(inside.iter().all(|v| s.least <= *v && *v <= s.most), "{s:?}");
 
-    let curve = sensitivity::horizon_curve(&Walk::new(&world.cohort, &found).expect("groups"));
+    let curve = sensitivity::horizon_curve(&Walk::new(&world.cohort, &found));
     let last = curve.last().expect("a grid");
     let all = |estimand: &str| averages.iter().find(|a| a.estimand == estimand && a.population == "all").unwrap();
     assert_eq!(last.horizon, 800.0);
@@ -225,7 +225,7 @@ fn bounds_hold_the_always_uncured() {
     let world = simulate(Scenario::CureOnly, 6000, false, 2);
     let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
     let bounds =
-        sensitivity::always_uncured(&Walk::new(&world.cohort, &found).expect("groups")).expect("events in both arms");
+        sensitivity::always_uncured(&Walk::new(&world.cohort, &found)).expect("events in both arms");
     // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in it;
     // the stratum uncured under both is known all the same.
     let both: Vec<f64> = world
@@ -246,11 +246,11 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let constraints = Constraints { exclude_self: true, ..Constraints::default() };
     let options = Options { group_size: 20, constraints, ..Options::default() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
-    let walk = Walk::new(&world.cohort, &found).expect("groups");
+    let walk = Walk::new(&world.cohort, &found);
     struct Check<'a>(&'a Walk<'a>, Arm, Estimand);
     impl Gather for Check<'_> {
         fn add(&mut self, group: &Group<'_>) {
-            let (walk, pool) = (self.0, &self.0.pools[self.1.index()]);
+            let (walk, pool) = (self.0, &self.0.pools()[self.1]);
             let own = walk.analysis.units[group.unit];
             let own = pool.units.iter().position(|u| *u == own).map(|m| pool.rank(m as u32));
             assert!(group.ranks.iter().all(|r| Some(*r) != own), "a unit in its own group");
@@ -271,8 +271,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     assert!(audit.confounding.is_some() && audit.heterogeneity.cure.is_some());
     // Each unit is in the groups that were used, and not in its own.
     let balance = audit.balance.as_ref().expect("balance");
-    let folds = found.fit.cross_fit.as_ref().expect("an adjusted run");
-    let size = |i: usize| folds.fold(i).choices[0].group_size;
+    let size = |i: usize| found.fit.fold_of(Some(i as u32)).group_size.cure;
     for uses in balance.uses.iter().filter(|u| u.side == dvim::estimand::Estimand::Cure) {
         let sum: usize = uses.counts.iter().map(|c| *c as usize).sum();
         assert_eq!(sum, (0..600).map(size).sum::<usize>(), "every group is counted");

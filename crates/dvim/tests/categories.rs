@@ -115,7 +115,7 @@ fn two_levels_are_one_indicator() {
     let [a, b] = [as_text, as_number].map(|c| Cohort::from_table(&Table::new(c).unwrap(), &roles()).unwrap().0);
     assert_eq!(a.schema().last().unwrap().kind, Kind::Indicator { zero: "no".into(), one: "yes".into() });
     assert_eq!(a.all_covariates(), b.all_covariates());
-    let [a, b] = [a, b].map(|c| Fit::learn(&c, &options(0.0), &Unwatched).unwrap().metrics);
+    let [a, b] = [a, b].map(|c| Fit::learn(&c, &options(0.0), &Unwatched).unwrap().description.metrics);
     assert_eq!(a, b);
 }
 
@@ -128,7 +128,7 @@ fn the_model_is_that_of_dummies_under_any_reference() {
     let scaling = &fit.description.metrics.cure.scaling;
     let split = Split::honest(&cohort, 0.35, 1);
     for arm in Arm::BOTH {
-        let model = &fit.description.models[arm.index()];
+        let model = &fit.description.models[arm];
         assert!(model.certificate.converged);
         let training = split.training().arm(arm);
         for reference in 0..4 {
@@ -185,7 +185,7 @@ fn the_order_of_levels_does_not_matter() {
             let fit = Fit::learn(&cohort, &options(ridge), &Unwatched).unwrap();
             let grade = cohort.schema().last().unwrap();
             let level = |k: usize| grade.first + (0..4).find(|&l| grade.level(l) == names[k]).unwrap();
-            let coefficients: Vec<f64> = (0..4).map(|k| fit.description.models[1].cure.coefficients[level(k)]).collect();
+            let coefficients: Vec<f64> = (0..4).map(|k| fit.description.models.treated.cure.coefficients[level(k)]).collect();
             let weights = [&fit.description.metrics.cure.weights, &fit.description.metrics.time.weights].map(|w| {
                 let of = &w[grade.columns()];
                 assert!(of.iter().all(|v| v == &of[0]), "one weight for the category");
@@ -216,8 +216,8 @@ fn levels_of_one_arm_are_said_and_served() {
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;
-    assert_eq!(fit.description.models[1].cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
-    assert!(fit.description.models.iter().all(|m| m.certificate.flags.is_empty()), "{:?}", fit.description.models[1].certificate.flags);
+    assert_eq!(fit.description.models.treated.cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
+    assert!(fit.description.models.iter().all(|m| m.certificate.flags.is_empty()), "{:?}", fit.description.models.treated.certificate.flags);
 }
 
 #[test]

@@ -100,7 +100,7 @@ proptest! {
             Err(e) => return Err(TestCaseError::fail(e.to_string())),
         };
         let fit = &found.fit;
-        let pools = Arm::BOTH.map(|z| fit.pool(&cohort, z).units);
+        let pools = Arm::BOTH.map(|z| fit.units_in_pool(&cohort, z));
         prop_assert_eq!(found.units.len() + found.unserved.len(), fit.estimation_units().len());
         for unit in fit.estimation_units() {
             let i = unit as usize;

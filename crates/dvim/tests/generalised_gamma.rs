@@ -96,7 +96,7 @@ fn the_adjusted_estimator_takes_it_where_it_is_better_or_named() {
         let options = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
         let found = analysis::run(&cohort, &options, &Unwatched).expect("a run");
         assert!(found.effects.iter().all(|e| e.cure().is_finite() && e.time().is_some_and(f64::is_finite)));
-        found.fit.cross_fit.expect("adjusted").family
+        found.fit.description.cross_fit.expect("adjusted").family
     };
     assert!(matches!(family(None), Family::GeneralisedGamma(q) if q < -40));
     assert!(matches!(family(Some(Family::GeneralisedGamma(0))), Family::GeneralisedGamma(q) if q < -40));

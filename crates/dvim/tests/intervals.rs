@@ -4,6 +4,7 @@ mod data;
 
 use dvim::cohort::Arm;
 use dvim::effect::Corrected;
+use dvim::estimand::ByEstimand;
 use dvim::joint::Spread;
 use dvim::interval;
 use dvim::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
@@ -86,12 +87,11 @@ fn needs_data_quantiles() {
 /// 0.1 √(2 − 2ρ).
 #[test]
 fn corrected_values_by_hand() {
-    let spread = |v: f64, rho: f64| Spread { variance: [v, v], covariance: rho * v };
+    let spread = |v: f64, rho: f64| Spread { variance: [v, v].into(), covariance: rho * v };
     let of = |rho: f64| Corrected {
-        cure_probability: [0.5, 0.5],
-        mean_event_time: [200.0, 200.0],
-        cure_spread: spread(0.16, rho),
-        time_spread: spread(0.01, rho),
+        cure_probability: [0.5, 0.5].into(),
+        mean_event_time: [200.0, 200.0].into(),
+        spread: ByEstimand { cure: spread(0.16, rho), time: spread(0.01, rho) },
         split_sd: None,
     };
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
@@ -232,12 +232,11 @@ proptest! {
         v in prop::array::uniform2(0.0f64..50.0),
         rho in -1.0f64..=1.0,
     ) {
-        let spread = Spread { variance: v, covariance: rho * (v[0] * v[1]).sqrt() };
+        let spread = Spread { variance: v.into(), covariance: rho * (v[0] * v[1]).sqrt() };
         let c = Corrected {
-            cure_probability: s,
-            mean_event_time: m,
-            cure_spread: spread,
-            time_spread: spread,
+            cure_probability: s.into(),
+            mean_event_time: m.into(),
+            spread: ByEstimand { cure: spread, time: spread },
             split_sd: None,
         };
         for arm in Arm::BOTH {

@@ -108,7 +108,7 @@ fn two_thousand_covariates_of_300_units() {
             let before = on_cpu();
             (analysis::run(cohort, &options, &Unwatched), on_cpu() - before)
         });
-        let cross_fit = found.as_ref().ok().and_then(|f| f.fit.cross_fit.as_ref());
+        let cross_fit = found.as_ref().ok().and_then(|f| f.fit.description.cross_fit.as_ref());
         let what = cross_fit.map(|c| (c.family, c.strengths));
         eprintln!(
             "p = 2,000, n = 300, elastic net {elastic_net:?}: {cpu:.2} s on a processor, {what:?} {:?}",

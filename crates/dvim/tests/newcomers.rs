@@ -3,7 +3,11 @@
 use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
 use dvim::options::{Estimator, Options};
+use dvim::correction::Corrector;
+use dvim::estimand::Estimand;
 use dvim::ground::Ground;
+use dvim::inspect::Search;
+use dvim::newcomers::Newcomers;
 use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::constraint::{Caliper, Constraints};
@@ -45,15 +49,15 @@ fn a_new_patient_is_estimated_by_all_models_together() {
     let cohort = &world.cohort;
     let found = run(cohort, &options(3, Constraints::default()));
     let fit = &found.fit;
-    let cross_fit = fit.cross_fit.as_ref().expect("adjusted");
-    let ground = Ground::new(fit, cohort);
-    let search = ground.search();
+    let ground = Ground::of_fit(fit, cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     let other = simulate(Scenario::BothOverlap, 40, false, 11).cohort;
     let rows = other.all_covariates();
     let batch = fit.estimate(cohort, rows, &Unwatched).expect("effects");
-    let newcomers = fit.newcomers(cohort).expect("models were kept");
-    let shared = cross_fit.for_newcomers();
-    let first = cross_fit.first();
+    let newcomers = Newcomers::new(fit, cohort).expect("constraints that fit");
+    let first = fit.first();
+    let correctors: Vec<&Corrector> = fit.folds().filter_map(|f| f.corrector.as_ref()).collect();
+    let weight = |e: Estimand| correctors.iter().map(|c| c.weight[e]).sum::<f64>() / 3.0;
     for (q, effect) in batch.iter().enumerate() {
         let x = other.covariates(q);
         let groups = search.groups(x, None, None);
@@ -65,27 +69,26 @@ fn a_new_patient_is_estimated_by_all_models_together() {
         );
         let scaled = fit.description.metrics.cure.scaling.apply(x);
         for arm in Arm::BOTH {
-            let z = arm.index();
-            let of_models: Vec<_> = first.models.iter().map(|m| m.predictor.predict(&scaled)[arm]).collect();
+            let of_models: Vec<_> = correctors.iter().map(|c| c.model.predictor.predict(&scaled)[arm]).collect();
             let mean = |f: &dyn Fn(usize) -> f64| (0..3).map(f).sum::<f64>() / 3.0;
             let expected = |i: u32| {
                 let i = i as usize;
-                let model = &first.models[first.fold_of[i] as usize].predictor;
+                let model = &correctors[first.fold_of[i] as usize].model.predictor;
                 model.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)))[arm]
             };
-            let members = &groups.cure[z].units;
+            let members = &groups.cure[arm].units;
             let k = members.len() as f64;
             let model = members.iter().map(|&i| expected(i).cure_probability).sum::<f64>() / k;
             let share = (k * effect.groups.cure[arm].curve.survival + 0.5 * model) / (k + 0.5);
-            let w = shared.choices[0].weight;
+            let w = weight(Estimand::Cure);
             let value = mean(&|m| of_models[m].cure_logit) + w * (logit(share) - logit(model));
             assert!((logit(effect.cure_probability(arm)) - value).abs() < 1e-10);
-            let members: Vec<_> = groups.time[z].units.iter().map(|&i| expected(i)).collect();
+            let members: Vec<_> = groups.time[arm].units.iter().map(|&i| expected(i)).collect();
             let uncured: f64 = members.iter().map(|p| 1.0 - p.cure_probability).sum();
             let time: f64 = members.iter().map(|p| (1.0 - p.cure_probability) * p.mean_event_time).sum();
             let of_group = effect.groups.time[arm].curve.mean_event_time().expect("events");
             let value = mean(&|m| of_models[m].mean_event_time.ln())
-                + shared.choices[1].weight * (of_group / (time / uncured)).ln();
+                + weight(Estimand::Time) * (of_group / (time / uncured)).ln();
             assert!((effect.mean_event_time(arm).expect("a time").ln() - value).abs() < 1e-10);
         }
         assert!(effect.cure_interval(0.95).width() > 0.0);
@@ -133,8 +136,8 @@ fn constraints_are_kept_and_who_cannot_be_served_is_said() {
         let mean = column.iter().sum::<f64>() / 700.0;
         (column.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / 699.0).sqrt()
     };
-    let ground = Ground::new(&found.fit, cohort);
-    let search = ground.search();
+    let ground = Ground::of_fit(&found.fit, cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     let mut smaller = 0;
     for (&i, effect) in found.units.iter().zip(&found.effects) {
         let x = cohort.covariates(i as usize);
@@ -147,8 +150,8 @@ fn constraints_are_kept_and_who_cannot_be_served_is_said() {
             }
         }
         smaller += usize::from(
-            groups.cure[0].units.len()
-                < found.fit.cross_fit.as_ref().expect("adjusted").fold(i as usize).choices[0].group_size,
+            groups.cure.control.units.len()
+                < found.fit.fold_of(Some(i)).group_size.cure,
         );
         assert_eq!(groups.effect(cohort.horizon(), effect.corrected).as_ref(), Some(effect), "shown is used");
     }
@@ -161,7 +164,7 @@ fn constraints_are_kept_and_who_cannot_be_served_is_said() {
                 m != *i && cohort.arm(m as usize) == arm && x[1] == y[1] && (x[14] - y[14]).abs() <= 0.4 * sd
             });
             let n = candidates.count();
-            assert_eq!(why.candidates[arm.index()], n.min(25), "unit {i}");
+            assert_eq!(why.candidates[arm], n.min(25), "unit {i}");
         }
     }
     // Saved and reopened, asked for again, and audited.
@@ -223,15 +226,6 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
     assert_ne!(one.effects, other.effects);
 }
 
-#[test]
-fn a_run_without_its_models_says_so() {
-    let world = simulate(Scenario::CureOnly, 300, false, 1);
-    let mut found = run(&world.cohort, &options(2, Constraints::default()));
-    found.fit.cross_fit.as_mut().expect("adjusted").deals.iter_mut().for_each(|r| r.models.clear());
-    let refused = found.fit.estimate(&world.cohort, world.cohort.covariates(0), &Unwatched).expect_err("no models");
-    assert!(refused.to_string().contains("without its models"), "{refused}");
-}
-
 /// Groups of other sizes are corrected by the models that left the patient out; at the run's own size that is the run's estimate, to the last bit.
 #[test]
 fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
@@ -239,26 +233,26 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
     let cohort = &world.cohort;
     let found = run(cohort, &options(3, Constraints::default()));
     let (fit, horizon) = (&found.fit, cohort.horizon());
-    let first = fit.cross_fit.as_ref().expect("adjusted").first();
-    let newcomers = fit.newcomers(cohort).expect("models were kept");
-    let ground = Ground::new(fit, cohort);
-    let search = ground.search();
+    let first = fit.first();
+    let newcomers = Newcomers::new(fit, cohort).expect("constraints that fit");
+    let ground = Ground::of_fit(fit, cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     for i in (0..600).step_by(37) {
         let x = cohort.covariates(i);
         let own = search.groups(x, Some(i as u32), None);
-        let corrected = own.correct(x, Some(i), &newcomers, fit.options.fewest(), horizon);
+        let corrected = own.correct(x, Some(i as u32), &newcomers, fit.options.fewest(), horizon);
         assert_eq!(corrected, found.effects[i].corrected, "unit {i}");
         let groups = search.groups(x, Some(i as u32), Some(40));
-        let corrected = groups.correct(x, Some(i), &newcomers, 40, horizon).expect("served");
-        let (fold, model) = (&first.folds[first.fold_of[i] as usize], &first.models[first.fold_of[i] as usize]);
-        let predict = |i: usize| model.predictor.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)));
-        for z in [0, 1] {
+        let corrected = groups.correct(x, Some(i as u32), &newcomers, 40, horizon).expect("served");
+        let corrector = first.folds[first.fold_of[i] as usize].corrector.as_ref().expect("adjusted");
+        let predict = |i: usize| corrector.model.predictor.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)));
+        for z in Arm::BOTH {
             let members = &groups.cure[z].units;
             assert_eq!(members.len(), 40);
             let expected =
-                members.iter().map(|&m| predict(m as usize)[Arm::BOTH[z]].cure_probability).sum::<f64>() / 40.0;
+                members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
             let share = (40.0 * groups.cure[z].curve.summary(horizon).survival + 0.5 * expected) / 40.5;
-            let value = predict(i)[Arm::BOTH[z]].cure_logit + fold.choices[0].weight * (logit(share) - logit(expected));
+            let value = predict(i)[z].cure_logit + corrector.weight.cure * (logit(share) - logit(expected));
             assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");
         }
     }

@@ -135,7 +135,8 @@ fn the_adjusted_estimator_chooses_the_strengths() {
     let adjusted = AdjustedOptions { splits: 3, elastic_net: Some(0.5), ..AdjustedOptions::default() };
     let options = Options { estimator: Estimator::Adjusted(adjusted.clone()), ..Options::default() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
-    let [cure, time] = found.fit.cross_fit.as_ref().expect("adjusted").strengths.expect("chosen");
+    let told = found.fit.description.cross_fit.as_ref().expect("adjusted");
+    let [cure, time] = told.strengths.expect("chosen").into_array();
     assert!(STRENGTHS.contains(&cure) && STRENGTHS.contains(&time));
     let error = |found: &analysis::Analysis| {
         let of = |(&i, e): (&u32, &dvim::effect::Effect)| (e.cure() - world.truth[i as usize].cure_effect()).abs();

@@ -123,11 +123,9 @@ fn assert_close(a: &[Effect], b: &[Effect], cure: f64, time: f64) {
 fn every_estimate_is_sound() {
     let w = world();
     for e in &analyse(&w.cohort, Scale::Standard).effects {
-        for arm in &e.arms {
-            for group in [&arm.cure, &arm.time] {
-                assert_sound(&group.curve, 20, w.cohort.horizon());
-                assert!(group.diameter >= 0.0 && group.diameter.is_finite());
-            }
+        for group in e.groups.iter().flatten() {
+            assert_sound(&group.curve, 20, w.cohort.horizon());
+            assert!(group.diameter >= 0.0 && group.diameter.is_finite());
         }
         assert_eq!(e.time().is_none(), e.has(Flag::NoEvent(Arm::Treated)) || e.has(Flag::NoEvent(Arm::Control)));
     }
@@ -229,11 +227,11 @@ fn groups_shown_are_groups_used() {
         let unit = found.units[i] as usize;
         let groups = found.fit.match_groups(&w.cohort, unit);
         for arm in Arm::BOTH {
-            let (cure, time) = (&groups.cure[arm.index()], &groups.time[arm.index()]);
-            let used = found.effects[i].arm(arm);
-            assert_eq!(cure.curve.summary(w.cohort.horizon()), used.cure.curve);
-            assert_eq!(time.curve.summary(w.cohort.horizon()), used.time.curve);
-            assert_eq!(cure.distance.last().copied(), Some(used.cure.diameter));
+            let (cure, time) = (&groups.cure[arm], &groups.time[arm]);
+            let used = &found.effects[i].groups;
+            assert_eq!(cure.curve.summary(w.cohort.horizon()), used.cure[arm].curve);
+            assert_eq!(time.curve.summary(w.cohort.horizon()), used.time[arm].curve);
+            assert_eq!(cure.distance.last().copied(), Some(used.cure[arm].diameter));
             for (group, &member) in [cure, time].iter().flat_map(|g| g.units.iter().map(move |m| (g, m))) {
                 assert_eq!(w.cohort.arm(member as usize), arm);
                 assert!(!found.fit.is_training[member as usize], "a training unit is in no group");
@@ -244,7 +242,7 @@ fn groups_shown_are_groups_used() {
                 assert!((total - 1.0).abs() < 1e-12 || total == 0.0);
             }
         }
-        assert_eq!(groups.cure[w.cohort.arm(unit).index()].units[0] as usize, unit, "a unit is its own nearest");
+        assert_eq!(groups.cure[w.cohort.arm(unit)].units[0] as usize, unit, "a unit is its own nearest");
     }
 }
 

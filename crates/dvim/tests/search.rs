@@ -4,6 +4,7 @@ use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
 use dvim::options::{Estimator, Options};
 use dvim::ground::Ground;
+use dvim::inspect::Search;
 use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::{Caliper, Constraints};
@@ -20,8 +21,8 @@ fn run(cohort: &Cohort, options: Options) -> Analysis {
 }
 
 fn assert_same_as_the_run(cohort: &Cohort, found: &Analysis) {
-    let ground = Ground::new(&found.fit, cohort);
-    let search = ground.search();
+    let ground = Ground::of_fit(&found.fit, cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     for (&unit, effect) in found.units.iter().zip(&found.effects).step_by(11) {
         let groups = search.groups(cohort.covariates(unit as usize), Some(unit), None);
         assert_eq!(groups.effect(cohort.horizon(), effect.corrected).as_ref(), Some(effect), "unit {unit}");
@@ -57,8 +58,8 @@ fn one_unit_at_a_time_is_the_adjusted_run() {
     let adjusted = AdjustedOptions { splits: 3, ..AdjustedOptions::default() };
     let found = run(&cohort, Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() });
     assert_same_as_the_run(&cohort, &found);
-    let ground = Ground::new(&found.fit, &cohort);
-    let search = ground.search();
+    let ground = Ground::of_fit(&found.fit, &cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     let largest = search.largest_group();
     let groups = search.groups(cohort.covariates(3), Some(3), Some(largest));
     assert!(groups.cure.iter().chain(&groups.time).all(|g| g.units.len() == largest && !g.units.contains(&3)));
@@ -68,8 +69,8 @@ fn one_unit_at_a_time_is_the_adjusted_run() {
 fn another_size_and_horizon_are_another_run_on_the_same_metrics() {
     let cohort = cohort(900);
     let found = run(&cohort, Options { group_size: 40, ..Options::default() });
-    let ground = Ground::new(&found.fit, &cohort);
-    let search = ground.search();
+    let ground = Ground::of_fit(&found.fit, &cohort).expect("constraints that fit");
+    let search = Search::new(&found.fit, &ground);
     let earlier = 0.6 * cohort.horizon();
     // The same fit over the same people, who are followed for a shorter time.
     let shorter = Cohort::from_units(cohort.to_units(), earlier);

@@ -125,7 +125,7 @@ fn two_effects_by_hand() {
     let query = metric.place(&[1.0]);
     let group = |arm: Arm| {
         let pool = Pool::new(&cohort, cohort.units_of(arm));
-        Matcher::new(&pool, &cohort, &metric).estimate(&query, [1, 3])[0]
+        ArmSearch::new(&pool, &cohort, &metric, None, false).estimate(&query, [1, 3])[0]
     };
     let [one, three] = group(Arm::Treated);
     assert_eq!((one.diameter, three.diameter), (0.0, 2.0));
