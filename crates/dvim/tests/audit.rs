@@ -255,8 +255,7 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
             let own = pool.units.iter().position(|u| *u == own).map(|m| pool.rank(m as u32));
             assert!(group.ranks.iter().all(|r| Some(*r) != own), "a unit in its own group");
             let curve = Summary::of_sorted(group.outcomes.iter().copied(), 20, walk.cohort.horizon());
-            let estimate = walk.analysis.effects[group.unit].arm(self.1);
-            assert_eq!(curve, [estimate.cure.curve, estimate.time.curve][self.2 as usize]);
+            assert_eq!(curve, walk.analysis.effects[group.unit].groups[self.2][self.1].curve);
         }
     }
     walk.gather(|arm, side| Check(&walk, arm, side));
