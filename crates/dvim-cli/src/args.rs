@@ -1,14 +1,14 @@
 //! The flags: what can be typed, and what it means. No logic.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
 use dvim::audit::average::By;
 use dvim::cohort::{Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::error::Error;
 use dvim::joint::Family;
 use dvim::metric::{MetricChoice, Scale};
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::schema::Missing;
 use dvim::setting::Setting;
 use dvim::simulate::Scenario;

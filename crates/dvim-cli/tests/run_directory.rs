@@ -268,8 +268,8 @@ fn the_audit_can_wait() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_forecast_of_memory_holds() {
-    use dvim::options::Options;
     use dvim::memory::memory_needed;
+    use dvim::options::Options;
     let n = 40_000;
     let folder = simulated(n);
     for (flags, audited) in [("", true), ("--no-audit", false)] {

@@ -1,12 +1,12 @@
 //! A run made ready to be asked about: who is in it, in any order, and what each patient's groups give.
 
 use crate::filter::{self, Filter};
-use dvim::newcomers::Newcomers;
 use dvim::analysis::Analysis;
-use dvim::ground::Ground;
-use dvim::inspect::Search;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
+use dvim::ground::Ground;
+use dvim::inspect::Search;
+use dvim::newcomers::Newcomers;
 use dvim::schema::{Covariate, Kind};
 use dvim_report::record::Summary;
 use dvim_report::text::short;

@@ -2,11 +2,11 @@
 
 use crate::explorer::{Explorer, Place};
 use crate::figures::curves;
-use dvim::inspect::{MatchGroup, UnitGroups};
-use dvim::estimand::Estimand;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::effect::{Corrected, Effect, Flag};
+use dvim::estimand::Estimand;
+use dvim::inspect::{MatchGroup, UnitGroups};
 use dvim::outcome::Outcome;
 use dvim::schema::{Covariate, Kind};
 use dvim_report::figures::{Look, arm_name};
@@ -235,8 +235,7 @@ fn flag(f: Flag) -> FlagAnswer {
 }
 
 fn why_unserved(u: &Unserved) -> String {
-    let arms: Vec<String> =
-        u.arms().map(|z| format!("{} patients of the {} arm", u.candidates[z], z.name())).collect();
+    let arms: Vec<String> = u.arms().map(|z| format!("{} patients of the {} arm", u.candidates[z], z.name())).collect();
     format!(
         "Only {} satisfy the constraints of the run, fewer than the group size {}: there is no estimate. A constraint is never relaxed; a smaller group may be possible.",
         arms.join(" and "),

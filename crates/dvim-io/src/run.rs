@@ -13,17 +13,17 @@
 
 use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
 use crate::manifest::not_ours;
-use dvim::arm::ByArm;
-use dvim::correction::FoldModel;
-use dvim::estimand::ByEstimand;
-use dvim::fold::{DealValues, Description};
 use dvim::analysis::Analysis;
-use dvim::fold::Fit;
+use dvim::arm::ByArm;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
+use dvim::correction::FoldModel;
 use dvim::effect::Corrected;
-use dvim::joint::Spread;
 use dvim::error::Problem;
+use dvim::estimand::ByEstimand;
+use dvim::fold::Fit;
+use dvim::fold::{DealValues, Description};
+use dvim::joint::Spread;
 use dvim::martingale::Residual;
 use dvim::metric::Metric;
 use dvim::outcome::Further;

@@ -2,13 +2,13 @@
 //! Damage that a checksum would catch is also tried with the checksum mended, so that the parser behind it is reached.
 
 use dvim::analysis;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Cohort, Flow, Units};
+use dvim::options::Options;
 use dvim::schema::Covariate;
 use dvim::schema::Kind;
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 use dvim_io::run::{EffectsFormat, Origin, open_run, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
 use proptest::prelude::*;

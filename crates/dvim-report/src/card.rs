@@ -9,8 +9,8 @@ use crate::record::Summary;
 use crate::several::{SeveralRecord, Shown};
 use crate::text::{answer, grouped, short, worries};
 use dvim::analysis::Analysis;
-use dvim::estimand::Estimand;
 use dvim::cohort::Cohort;
+use dvim::estimand::Estimand;
 
 /// Worries that a card lists; the rest is counted.
 const MOST_WORRIES: usize = 5;

@@ -58,7 +58,11 @@ impl FoldRecord {
         FoldRecord {
             cure: choice(Estimand::Cure),
             time: choice(Estimand::Time),
-            weights: fold.metrics.each_ref().map(|of| of.each_ref().map(|m| m.weights.clone()).into_array()).into_array(),
+            weights: fold
+                .metrics
+                .each_ref()
+                .map(|of| of.each_ref().map(|m| m.weights.clone()).into_array())
+                .into_array(),
             warnings: fold.warnings.clone(),
         }
     }

@@ -13,14 +13,14 @@ use crate::record::{AverageRecord, Summary};
 use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
 use dvim::analysis::Analysis;
 use dvim::arm::ByArm;
-use dvim::fold::Fit;
-use dvim::inspect::MatchGroup;
 use dvim::audit::average::By;
 use dvim::audit::follow_up;
 use dvim::audit::individual::examples;
-use dvim::estimand::Estimand;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::{Corrected, Effect};
+use dvim::estimand::Estimand;
+use dvim::fold::Fit;
+use dvim::inspect::MatchGroup;
 use dvim::interval;
 use dvim::survival::SurvivalCurve;
 

@@ -3,9 +3,9 @@
 use crate::record::ByArm;
 use dvim::audit::baseline::BaselineRow;
 use dvim::audit::individual::{Individual, Spread};
-use dvim::estimand::Estimand;
 use dvim::audit::verdict::Verdict;
 use dvim::cohort::Arm;
+use dvim::estimand::Estimand;
 use serde::{Deserialize, Serialize};
 
 /// A covariate of one arm.

@@ -1,14 +1,14 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
 use dvim::analysis::Analysis;
-use dvim::fold::Fit;
-use dvim::inspect::UnitGroups;
 use dvim::arm::ByArm;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Unserved;
 use dvim::cure::Part;
 use dvim::effect::Effect;
 use dvim::estimand::Estimand;
+use dvim::fold::Fit;
+use dvim::inspect::UnitGroups;
 use dvim::interval::{Interval, two_sided};
 use dvim::schema::Kind;
 use rayon::prelude::*;

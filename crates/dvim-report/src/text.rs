@@ -2,16 +2,16 @@
 
 use crate::audit::with_interval;
 use crate::cross_fit::CrossFitRecord;
-pub use crate::plot::fixed;
 use crate::learning;
+pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
 use crate::terminal::Terminal;
 use dvim::analysis::Analysis;
-use dvim::fold::Fit;
-use dvim::inspect::UnitGroups;
 use dvim::cohort::{Arm, Cohort};
 use dvim::effect::{Corrected, Effect};
+use dvim::fold::Fit;
+use dvim::inspect::UnitGroups;
 use dvim::interval::Interval;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::schema::Covariate;
@@ -301,8 +301,10 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     }
 
     out.push_str("\nWhat the metrics weigh most\n");
-    for (name, weights) in [("cure", &analysis.fit.description.metrics.cure.weights), ("time", &analysis.fit.description.metrics.time.weights)]
-    {
+    for (name, weights) in [
+        ("cure", &analysis.fit.description.metrics.cure.weights),
+        ("time", &analysis.fit.description.metrics.time.weights),
+    ] {
         let _ = writeln!(out, "  {name}: {}", top_weights(cohort, weights, 6));
     }
 
@@ -371,7 +373,6 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
     }
     worries
 }
-
 
 fn s_model(s: &Summary, arm: Arm) -> &ModelRecord {
     match arm {

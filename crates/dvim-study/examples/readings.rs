@@ -3,7 +3,6 @@
 //! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the error of
 //! each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
 
-use dvim::watch::Unwatched;
 use dvim::cohort::Arm;
 use dvim::compare::cox::{self, CoxFit, Ties};
 use dvim::compare::method::{Field, Learned, Method, MethodEffects};
@@ -11,6 +10,7 @@ use dvim::compare::{FitOptions, Units, logistic};
 use dvim::matching::{Index, Points};
 use dvim::metric::{Scale, Scaling};
 use dvim::simulate::{Scenario, Simulated, simulate};
+use dvim::watch::Unwatched;
 use dvim_study::dataset::options;
 use dvim_study::oracle::{raw_metric, true_metrics};
 use dvim_study::record::{Cell, Experiment, Job, Settings};
@@ -119,7 +119,8 @@ fn readings(settings: &Settings, scenario: Scenario, confounded: bool, rep: usiz
     // Combined weights, and scale.
     add("**Combined**: mean of the raw weights (ours)", ours(Method::McmKnnCombined));
     let unit = |w: &[f64]| w.iter().map(|v| v / w.iter().sum::<f64>()).collect::<Vec<f64>>();
-    let (c, t) = (unit(&learned.fit.description.metrics.cure.weights), unit(&learned.fit.description.metrics.time.weights));
+    let (c, t) =
+        (unit(&learned.fit.description.metrics.cure.weights), unit(&learned.fit.description.metrics.time.weights));
     let normalised = raw_metric(c.iter().zip(&t).map(|(a, b)| a + b).collect());
     add("weights normalised to sum 1 first", by(&|x| normalised.place(x)));
     add("**Euclidean**: covariates as recorded (ours)", ours(Method::EuclideanKnn));

@@ -12,15 +12,15 @@
 
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use crate::table::{Records, markdown_table, write_to};
-use dvim::options::AdjustedOptions;
 use dvim::analysis;
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
 use dvim::arm::ByArm;
 use dvim::effect::Effect;
 use dvim::error::Error;
 use dvim::metric::Scale;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, Truth, simulate};
+use dvim::watch::Unwatched;
 use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
 

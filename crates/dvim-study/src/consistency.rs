@@ -6,12 +6,12 @@
 
 use crate::dataset::options;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::fold::Fit;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::compare::method::{Field, Space, Spaces};
 use dvim::error::Error;
+use dvim::fold::Fit;
+use dvim::options::Options;
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 
 /// Sizes of the data sets.
 pub const SIZES: [usize; 7] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000];
@@ -50,8 +50,10 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     field.covariates.truncate(QUERIES * world.cohort.n_covariates());
     let growing = group_size(job.n_units);
     let sizes = [growing.min(FIXED_K), growing.max(FIXED_K)];
-    let spaces =
-        Spaces::Each { cure: Space::Metric(fit.description.metrics.cure.clone()), time: Space::Metric(fit.description.metrics.time.clone()) };
+    let spaces = Spaces::Each {
+        cure: Space::Metric(fit.description.metrics.cure.clone()),
+        time: Space::Metric(fit.description.metrics.time.clone()),
+    };
     let found = field.match_in(&spaces, sizes);
     let truth = |q: usize| world.truth[field.units[q] as usize];
     let cells = [(GROWING, growing), (FIXED, FIXED_K)].map(|(name, k)| {

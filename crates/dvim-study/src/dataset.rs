@@ -2,13 +2,13 @@
 
 use crate::oracle;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::compare::cox::Ties;
 use dvim::compare::method::{Field, Learned, Method, MethodEffects};
 use dvim::error::Error;
 use dvim::metric::Scale;
+use dvim::options::Options;
 use dvim::simulate::{Simulated, simulate};
+use dvim::watch::Unwatched;
 
 /// The group sizes of the paper.
 pub const GROUP_SIZES: [usize; 2] = [50, 100];

@@ -16,8 +16,8 @@
 use crate::oracle::raw_metric;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use dvim::cohort::Arm;
-use dvim::group::Pool;
 use dvim::error::Error;
+use dvim::group::Pool;
 use dvim::matching::Index;
 use dvim::metric::Metric;
 use dvim::simulate::{Scenario, simulate};

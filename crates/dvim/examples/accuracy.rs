@@ -2,10 +2,10 @@
 //! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`; with covariates that say
 //! nothing, P in all: `accuracy N SEEDS wide=P`.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis;
-use dvim::options::{Estimator, Options};
 use dvim::metric::Scale;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, simulate};
 use std::time::Instant;
 

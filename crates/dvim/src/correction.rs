@@ -33,8 +33,9 @@ impl FoldModel {
         let certainty = self.certainty();
         let spreads = ByEstimand::of(|estimand| certainty.spreads(estimand, standardised));
         let predicted = self.predictor.predict_all(standardised);
-        let of = |(q, predicted): (usize, ByArm<Prediction>)| {
-            Opinion { predicted, spread: spreads.each_ref().map(|s| s[q]) }
+        let of = |(q, predicted): (usize, ByArm<Prediction>)| Opinion {
+            predicted,
+            spread: spreads.each_ref().map(|s| s[q]),
         };
         predicted.into_iter().enumerate().map(of).collect()
     }
@@ -228,8 +229,7 @@ mod tests {
     /// Two deals, worked by hand.
     #[test]
     fn means_over_deals() {
-        let spread =
-            |v: f64| Spread { variance: ByArm { control: v, treated: 2.0 * v }, covariance: 0.5 * v };
+        let spread = |v: f64| Spread { variance: ByArm { control: v, treated: 2.0 * v }, covariance: 0.5 * v };
         let of = |s: [f64; 2], m: [f64; 2], v: f64| Corrected {
             cure_probability: s.into(),
             mean_event_time: m.into(),

@@ -278,7 +278,9 @@ impl Effect {
         let of = &cure_probability;
         let cure = interval::difference(s.treated, &of.treated, s.control, &of.control, correlation.cure);
         let time = match (m.control, &mean_event_time.control, m.treated, &mean_event_time.treated) {
-            (Some(c), Some(of_c), Some(t), Some(of_t)) => Some(interval::difference(t, of_t, c, of_c, correlation.time)),
+            (Some(c), Some(of_c), Some(t), Some(of_t)) => {
+                Some(interval::difference(t, of_t, c, of_c, correlation.time))
+            }
             _ => None,
         };
         Intervals { cure, time, cure_probability, mean_event_time }

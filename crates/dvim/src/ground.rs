@@ -150,9 +150,8 @@ impl<'a> Ground<'a> {
     /// Prepares a cohort in which some units only train. Refuses constraints that do not fit the cohort.
     pub fn new(cohort: &'a Cohort, options: &Options, is_training: &[bool]) -> Result<Ground<'a>, Error> {
         let rules = options.rules(cohort)?;
-        let units = |arm: Arm| -> Vec<u32> {
-            cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect()
-        };
+        let units =
+            |arm: Arm| -> Vec<u32> { cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect() };
         let pools = ByArm::join(|arm| Pool::new(cohort, units(arm)));
         let (without_self, fewest) = (options.leaves_out_self(), options.fewest());
         Ok(Ground { cohort, pools, rules, without_self, fewest })
@@ -220,8 +219,10 @@ impl<'a> Ground<'a> {
         // How far the group of a unit reaches in the control arm.
         let mut reach = ByEstimand::of(|_| vec![0.0; n]);
         let mut slots: Four<Vec<Slot<'_, M>>> = ByEstimand::of(|_| ByArm::of(|_| Vec::with_capacity(n)));
-        let mut rooms: Vec<_> = groups.iter_mut().flat_map(ByEstimand::each_mut).flat_map(ByArm::each_mut).map(Groups::rooms).collect();
-        let mut places: Vec<_> = measures.each_mut().into_iter().flat_map(ByArm::each_mut).map(|m| m.iter_mut()).collect();
+        let mut rooms: Vec<_> =
+            groups.iter_mut().flat_map(ByEstimand::each_mut).flat_map(ByArm::each_mut).map(Groups::rooms).collect();
+        let mut places: Vec<_> =
+            measures.each_mut().into_iter().flat_map(ByArm::each_mut).map(|m| m.iter_mut()).collect();
         for (unit, effect) in effects.iter_mut().enumerate() {
             let estimates = effect.groups.each_mut().into_iter().flat_map(ByArm::each_mut);
             for (i, ((estimand, arm), estimate)) in all_four().zip(estimates).enumerate() {
@@ -239,7 +240,8 @@ impl<'a> Ground<'a> {
             }
         }
         let few: Mutex<Vec<(usize, Arm, usize)>> = Mutex::default();
-        let visit = |estimand: Estimand, arm: Arm, slot: &mut Slot<'_, M>, found: Result<Found<'_>, usize>| match found {
+        let visit = |estimand: Estimand, arm: Arm, slot: &mut Slot<'_, M>, found: Result<Found<'_>, usize>| match found
+        {
             Ok(found) => {
                 *slot.measure = measure(estimand, arm, &found);
                 *slot.estimate = found.estimate;
@@ -317,7 +319,8 @@ impl<'a> Ground<'a> {
         let size = if self.rules.is_some() { CONSTRAINED_BLOCK } else { BLOCK };
         let searches = self.searches_of(fold, asked.placed);
         let (mut effects, mut unserved) = (Vec::with_capacity(n), Vec::new());
-        let mut groups: Option<Four<Groups>> = asked.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::new(k))));
+        let mut groups: Option<Four<Groups>> =
+            asked.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::new(k))));
         for start in (0..n).step_by(size) {
             watch.step("matching", start, n)?;
             let of = start..n.min(start + size);

@@ -26,4 +26,3 @@ pub fn memory_needed(n_units: usize, n_covariates: usize, options: &Options, aud
 
 /// Bytes that the sums of an audit take for each estimated unit: predictions, influences, shares and counts under both metrics.
 const SUMS_BYTES: f64 = 600.0;
-

@@ -2,9 +2,9 @@
 //! A metric does not know which estimand will use it.
 
 use crate::arm::ByArm;
-use crate::estimand::ByEstimand;
 use crate::cohort::Cohort;
 use crate::cure::CureModel;
+use crate::estimand::ByEstimand;
 use crate::matching::Points;
 use crate::numeric::in_wide_registers;
 use crate::schema::Covariate;

@@ -79,8 +79,8 @@ impl<'a> Newcomers<'a> {
         let p = self.ground.cohort.n_covariates();
         let row = |q: usize| &covariates[q * p..(q + 1) * p];
         let is_left_out = |i: u32| self.fit.first().fold_of[i as usize] != NO_FOLD;
-        let (known, new): (Vec<usize>, Vec<usize>) = (0..own.len())
-            .partition(|&q| self.correction.is_some() && own[q].is_some_and(is_left_out));
+        let (known, new): (Vec<usize>, Vec<usize>) =
+            (0..own.len()).partition(|&q| self.correction.is_some() && own[q].is_some_and(is_left_out));
         let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; own.len()];
         if !new.is_empty() {
             let own: Vec<Option<u32>> = new.iter().map(|&q| own[q]).collect();
@@ -142,19 +142,13 @@ impl<'a> Newcomers<'a> {
         Ok(first)
     }
 
-    fn of_deal(
-        &self,
-        deal: &Deal,
-        units: &[u32],
-        watch: &dyn Watch,
-    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+    fn of_deal(&self, deal: &Deal, units: &[u32], watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
         let cohort = self.ground.cohort;
         let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; units.len()];
         for (number, fold) in deal.folds.iter().enumerate() {
             let of_fold: Vec<usize> =
                 (0..units.len()).filter(|&q| deal.fold_of[units[q] as usize] as usize == number).collect();
-            let (Some(corrector), Some(correction), false) =
-                (&fold.corrector, &self.correction, of_fold.is_empty())
+            let (Some(corrector), Some(correction), false) = (&fold.corrector, &self.correction, of_fold.is_empty())
             else {
                 continue;
             };
@@ -215,9 +209,7 @@ impl<'a> Newcomers<'a> {
 
 /// The offset of a group from what is expected of its members.
 fn measure(expected: &ByArm<Vec<Expected>>) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync {
-    |estimand, arm, found| {
-        Offset::of(estimand, &found.estimate, found.ranks.iter().map(|&r| expected[arm][r as usize]))
-    }
+    |estimand, arm, found| Offset::of(estimand, &found.estimate, found.ranks.iter().map(|&r| expected[arm][r as usize]))
 }
 
 impl<'a> Correction<'a> {
@@ -227,9 +219,8 @@ impl<'a> Correction<'a> {
         }
         let all: Vec<&Corrector> = fit.folds().filter_map(|f| f.corrector.as_ref()).collect();
         let of_deals: Vec<&Corrector> = fit.deals.iter().filter_map(|d| d.folds.first()?.corrector.as_ref()).collect();
-        let mean = |of: &[&Corrector], f: &dyn Fn(&Corrector) -> f64| {
-            of.iter().map(|c| f(c)).sum::<f64>() / of.len() as f64
-        };
+        let mean =
+            |of: &[&Corrector], f: &dyn Fn(&Corrector) -> f64| of.iter().map(|c| f(c)).sum::<f64>() / of.len() as f64;
         let scaling = &fit.description.metrics.cure.scaling;
         Some(Correction {
             fit,

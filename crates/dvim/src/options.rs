@@ -120,7 +120,9 @@ impl Options {
     pub fn unsupported(&self, further: &Further) -> Option<Problem> {
         match self.estimator {
             Estimator::Paper => None,
-            Estimator::Adjusted(_) => not_supported(further, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")]),
+            Estimator::Adjusted(_) => {
+                not_supported(further, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")])
+            }
         }
     }
 
@@ -324,7 +326,10 @@ impl AdjustedOptions {
             out.push(split_problem(rule, phrase!["use ", Setting::Splits.to(10)]));
         } else if self.folds == 2 && self.splits % 2 == 1 {
             let rule = "of two folds a deal holds two splits, so that their number is even";
-            out.push(split_problem(rule, phrase!["use ", Setting::Splits.to(self.splits + 1), ", or more ", Setting::Folds]));
+            out.push(split_problem(
+                rule,
+                phrase!["use ", Setting::Splits.to(self.splits + 1), ", or more ", Setting::Folds],
+            ));
         }
         if let Some(mixing) = self.elastic_net.filter(|m| !(0.0..=1.0).contains(m)) {
             out.push(Problem::error(

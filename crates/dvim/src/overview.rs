@@ -2,10 +2,10 @@
 //! like, the marginal curves, and every problem. For a person who wants to know whether the tool
 //! understood the data.
 
-use crate::options::Options;
 use crate::cohort::{Arm, Cohort, Flow, Roles, at_horizon, examine};
 use crate::constraint::Rules;
 use crate::error::Problem;
+use crate::options::Options;
 use crate::outcome::{ALONE, Outcome};
 use crate::schema::{Covariate, Kind};
 use crate::survival::{Estimate, SurvivalCurve};

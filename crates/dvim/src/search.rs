@@ -241,11 +241,9 @@ impl<'a> ArmSearch<'a> {
         if crowded.is_empty() {
             return;
         }
-        let some = Points {
-            dim: points.dim,
-            coords: crowded.iter().flat_map(|&q| points.point(q)).copied().collect(),
-        };
-        let places = inside.places.into_iter().zip(answered).filter(|(_, done)| !done).map(|(place, _)| place).collect();
+        let some = Points { dim: points.dim, coords: crowded.iter().flat_map(|&q| points.point(q)).copied().collect() };
+        let places =
+            inside.places.into_iter().zip(answered).filter(|(_, done)| !done).map(|(place, _)| place).collect();
         index.nearest_into(&some, k + 1, places, Vec::new, |ranks, place: &mut &mut P, _, members, squared| {
             let estimate = pool.estimate(&members[..k], &squared[..k], ranks);
             let nearest = squared.first().map_or(f64::INFINITY, |d| d.sqrt());

@@ -1,17 +1,17 @@
 //! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
 
-use dvim::options::AdjustedOptions;
+use dvim::analysis::{self, Analysis};
+use dvim::cohort::{Arm, Cohort, Units};
+use dvim::crossfit::deal_folds;
 use dvim::estimand::Estimand;
 use dvim::fold::SplitAverage;
-use dvim::crossfit::deal_folds;
-use dvim::analysis::{self, Analysis};
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
-use dvim::cohort::{Arm, Cohort, Units};
 use dvim::joint::Family;
 use dvim::metric::Scale;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, Simulated, simulate};
 use dvim::table::Ids;
+use dvim::watch::Unwatched;
 
 /// Everything fixed that may look at all units: family, K and w.
 fn fixed() -> Options {
@@ -229,7 +229,12 @@ fn each_unit_is_left_out_once_in_each_deal() {
 fn the_spread_of_the_splits_is_set_against_chance() {
     let world = simulate(Scenario::BothOverlap, 240, false, 5);
     let mut fit = analyse(&world.cohort, &fixed()).fit.description.cross_fit.expect("adjusted");
-    let split = |deal: usize, mean: f64, sd: f64| SplitAverage { deal, n_units: 50, mean: [mean; 2].into(), sd: [sd; 2].into() };
+    let split = |deal: usize, mean: f64, sd: f64| SplitAverage {
+        deal,
+        n_units: 50,
+        mean: [mean; 2].into(),
+        sd: [sd; 2].into(),
+    };
     // Two deals of two: means 1 and 3, 2 and 2; σ² = (1 + 4 + 4 + 1)/4 = 2.5.
     fit.averages = vec![split(0, 1.0, 1.0), split(0, 3.0, 2.0), split(1, 2.0, 2.0), split(1, 2.0, 1.0)];
     let found = fit.split_spread().expect("four splits");
@@ -247,7 +252,12 @@ fn the_spread_of_the_splits_is_set_against_chance() {
                 let mean = here.iter().sum::<f64>() / here.len() as f64;
                 let ss = here.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
                 let sd = (ss / (here.len() - 1) as f64).sqrt();
-                fit.averages.push(SplitAverage { deal, n_units: here.len(), mean: [mean; 2].into(), sd: [sd; 2].into() });
+                fit.averages.push(SplitAverage {
+                    deal,
+                    n_units: here.len(),
+                    mean: [mean; 2].into(),
+                    sd: [sd; 2].into(),
+                });
             }
         }
         let found = fit.split_spread().expect("seven splits");
@@ -270,8 +280,7 @@ fn deals_are_averaged_and_their_spread_is_said() {
     assert_eq!(fit.first().folds, one.fit.first().folds);
     assert!(fit.deals[1].fold_of != fit.deals[0].fold_of && fit.deals[2].fold_of != fit.deals[1].fold_of);
     for (i, (single, mean)) in one.effects.iter().zip(&three.effects).enumerate() {
-        let values: Vec<f64> =
-            fit.deals.iter().map(|r| r.values[i].effect(Estimand::Cure)).collect();
+        let values: Vec<f64> = fit.deals.iter().map(|r| r.values[i].effect(Estimand::Cure)).collect();
         assert_eq!(values[0], single.cure(), "the first deal is the run with one");
         assert_eq!(single.groups, mean.groups, "groups that are shown are those of the first deal");
         let average = values.iter().sum::<f64>() / 3.0;

@@ -1,19 +1,19 @@
 //! Does the audit see what it should? Injected faults must be caught; identities must hold.
 
 use dvim::analysis::{self, Analysis, average};
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::audit::average::{By, average_effects};
 use dvim::audit::balance::Balance;
 use dvim::audit::follow_up::{FollowUp, Verdict};
 use dvim::audit::passes::{Gather, Group, Walk};
-use dvim::estimand::Estimand;
 use dvim::audit::sensitivity;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::Constraints;
+use dvim::estimand::Estimand;
+use dvim::options::Options;
 use dvim::simulate::{Scenario, Simulated, simulate};
 use dvim::survival::Summary;
+use dvim::watch::Unwatched;
 
 fn world(n: usize) -> (Simulated, Analysis) {
     let world = simulate(Scenario::BothOverlap, n, false, 3);
@@ -224,8 +224,7 @@ fn sensitivity_identities() {
 fn bounds_hold_the_always_uncured() {
     let world = simulate(Scenario::CureOnly, 6000, false, 2);
     let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
-    let bounds =
-        sensitivity::always_uncured(&Walk::new(&world.cohort, &found)).expect("events in both arms");
+    let bounds = sensitivity::always_uncured(&Walk::new(&world.cohort, &found)).expect("events in both arms");
     // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in it;
     // the stratum uncured under both is known all the same.
     let both: Vec<f64> = world

@@ -1,18 +1,18 @@
 //! Categories: one distance between any two levels, one weight, no reference level, no order of levels.
 
-use dvim::fold::Fit;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Roles};
 use dvim::cure;
 use dvim::error::{Error, ProblemKind, Severity};
+use dvim::fold::Fit;
 use dvim::metric::{Scale, Scaling};
+use dvim::options::Options;
 use dvim::phrase::Fields;
 use dvim::schema::{Kind, Missing, encode_new};
 use dvim::setting::Setting;
 use dvim::simulate::{Scenario, simulate};
 use dvim::split::Split;
 use dvim::table::{Column, Table, TextValues, Values};
+use dvim::watch::Unwatched;
 
 fn text(name: &str, values: &[Option<String>]) -> Column {
     let mut t = TextValues::default();
@@ -185,7 +185,8 @@ fn the_order_of_levels_does_not_matter() {
             let fit = Fit::learn(&cohort, &options(ridge), &Unwatched).unwrap();
             let grade = cohort.schema().last().unwrap();
             let level = |k: usize| grade.first + (0..4).find(|&l| grade.level(l) == names[k]).unwrap();
-            let coefficients: Vec<f64> = (0..4).map(|k| fit.description.models.treated.cure.coefficients[level(k)]).collect();
+            let coefficients: Vec<f64> =
+                (0..4).map(|k| fit.description.models.treated.cure.coefficients[level(k)]).collect();
             let weights = [&fit.description.metrics.cure.weights, &fit.description.metrics.time.weights].map(|w| {
                 let of = &w[grade.columns()];
                 assert!(of.iter().all(|v| v == &of[0]), "one weight for the category");
@@ -217,7 +218,11 @@ fn levels_of_one_arm_are_said_and_served() {
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;
     assert_eq!(fit.description.models.treated.cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
-    assert!(fit.description.models.iter().all(|m| m.certificate.flags.is_empty()), "{:?}", fit.description.models.treated.certificate.flags);
+    assert!(
+        fit.description.models.iter().all(|m| m.certificate.flags.is_empty()),
+        "{:?}",
+        fit.description.models.treated.certificate.flags
+    );
 }
 
 #[test]

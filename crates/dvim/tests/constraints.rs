@@ -2,16 +2,16 @@
 //! is what a plain scan over the admissible units finds.
 
 use dvim::analysis;
-use dvim::fold::Fit;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::constraint::{Caliper, Constraints};
 use dvim::error::{Error, ProblemKind};
+use dvim::fold::Fit;
 use dvim::matching::{Points, scan};
+use dvim::options::Options;
 use dvim::phrase::Fields;
 use dvim::schema::{Covariate, Kind};
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 use proptest::prelude::*;
 
 /// A cohort with a category of three levels, an indicator, a coarse number and two of the simulated covariates.

@@ -9,11 +9,11 @@
 #![allow(clippy::print_stdout, reason = "the tables are for a person")]
 
 use dvim::analysis;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::audit::average::average_effects;
 use dvim::metric::Scale;
+use dvim::options::Options;
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 
 /// Coverage in per cent and mean width of one estimand.
 #[derive(Default)]

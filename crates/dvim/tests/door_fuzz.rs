@@ -2,13 +2,13 @@
 //! can be looked at, analysed and placed again.
 
 use dvim::analysis;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::cohort::{Cohort, Roles, ZeroTime};
 use dvim::constraint::{Caliper, Constraints};
+use dvim::options::Options;
 use dvim::overview::Overview;
 use dvim::schema::{Missing, encode_new};
 use dvim::table::{Column, Table, TextValues, Values};
+use dvim::watch::Unwatched;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -4,15 +4,15 @@
 mod naive;
 
 use dvim::analysis;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::cure::{self, ArmData, CureModel};
+use dvim::options::Options;
 use dvim::outcome::Further;
 use dvim::simulate::{Scenario, Truth, simulate};
 use dvim::survival::SurvivalCurve;
 use dvim::table::Ids;
+use dvim::watch::Unwatched;
 use naive::Random;
 
 fn fit(arm: &naive::Arm, further: &Further) -> CureModel {

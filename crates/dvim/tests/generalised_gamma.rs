@@ -1,13 +1,13 @@
 //! The generalised gamma family in the two-arm model and in the adjusted estimator.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis;
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit, gamma_shape};
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::outcome::Further;
 use dvim::table::Ids;
+use dvim::watch::Unwatched;
 
 const HORIZON: f64 = 400.0;
 

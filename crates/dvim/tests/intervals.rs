@@ -5,8 +5,8 @@ mod data;
 use dvim::cohort::Arm;
 use dvim::effect::Corrected;
 use dvim::estimand::ByEstimand;
-use dvim::joint::Spread;
 use dvim::interval;
+use dvim::joint::Spread;
 use dvim::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
 use proptest::prelude::*;
 

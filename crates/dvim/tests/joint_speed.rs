@@ -94,8 +94,8 @@ fn one_fold_of_20000_units() {
 #[test]
 #[ignore = "a measurement"]
 fn two_thousand_covariates_of_300_units() {
-    use dvim::options::AdjustedOptions;
     use dvim::analysis;
+    use dvim::options::AdjustedOptions;
     use dvim::options::{Estimator, Options};
     use dvim::watch::Unwatched;
     let world = simulate(Scenario::BothOverlap, 300, false, 1).widened(2_000, 7);

@@ -1,18 +1,18 @@
 //! Patients asked for anew under the adjusted estimator: of the cohort as the run did it, new ones by all models together; and constraints.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
-use dvim::options::{Estimator, Options};
+use dvim::cohort::{Arm, Cohort, Units};
+use dvim::constraint::{Caliper, Constraints};
 use dvim::correction::Corrector;
 use dvim::estimand::Estimand;
 use dvim::ground::Ground;
 use dvim::inspect::Search;
 use dvim::newcomers::Newcomers;
-use dvim::watch::Unwatched;
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::constraint::{Caliper, Constraints};
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, Simulated, simulate};
 use dvim::table::Ids;
+use dvim::watch::Unwatched;
 
 fn options(folds: usize, constraints: Constraints) -> Options {
     let adjusted = AdjustedOptions { splits: folds, ..AdjustedOptions::default() };
@@ -149,10 +149,7 @@ fn constraints_are_kept_and_who_cannot_be_served_is_said() {
                 assert!(x[1] == y[1] && (x[14] - y[14]).abs() <= 0.4 * sd * (1.0 + 1e-12));
             }
         }
-        smaller += usize::from(
-            groups.cure.control.units.len()
-                < found.fit.fold_of(Some(i)).group_size.cure,
-        );
+        smaller += usize::from(groups.cure.control.units.len() < found.fit.fold_of(Some(i)).group_size.cure);
         assert_eq!(groups.effect(cohort.horizon(), effect.corrected).as_ref(), Some(effect), "shown is used");
     }
     assert!(smaller > 0, "some have fewer candidates than K and are served all the same");
@@ -245,12 +242,13 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
         let groups = search.groups(x, Some(i as u32), Some(40));
         let corrected = groups.correct(x, Some(i as u32), &newcomers, 40, horizon).expect("served");
         let corrector = first.folds[first.fold_of[i] as usize].corrector.as_ref().expect("adjusted");
-        let predict = |i: usize| corrector.model.predictor.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)));
+        let predict = |i: usize| {
+            corrector.model.predictor.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)))
+        };
         for z in Arm::BOTH {
             let members = &groups.cure[z].units;
             assert_eq!(members.len(), 40);
-            let expected =
-                members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
+            let expected = members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
             let share = (40.0 * groups.cure[z].curve.summary(horizon).survival + 0.5 * expected) / 40.5;
             let value = predict(i)[z].cure_logit + corrector.weight.cure * (logit(share) - logit(expected));
             assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");

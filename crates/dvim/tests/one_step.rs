@@ -1,15 +1,15 @@
 //! Averages of the adjusted estimator: what must hold exactly, and what must hold about.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
 use dvim::audit::average::{AverageEffect, By, average_effects};
 use dvim::audit::heterogeneity::Heterogeneity;
 use dvim::cohort::{Arm, Cohort};
 use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
 use dvim::martingale::Censoring;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{HORIZON, Scenario, Simulated, simulate};
+use dvim::watch::Unwatched;
 
 fn adjusted(cohort: &Cohort) -> Analysis {
     let options = AdjustedOptions { splits: 4, family: Some(Family::LogNormal), ..AdjustedOptions::default() };

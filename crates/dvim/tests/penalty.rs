@@ -1,14 +1,14 @@
 //! Ridge and elastic net of the two-arm model.
 
-use dvim::options::{AdjustedOptions, STRENGTHS};
 use dvim::analysis;
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
 use dvim::arm::Arm;
 use dvim::cure::{self, ArmData, FitOptions};
 use dvim::estimand::{ByEstimand, Estimand};
 use dvim::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, fit};
+use dvim::options::{AdjustedOptions, STRENGTHS};
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 
 const HORIZON: f64 = 800.0;
 

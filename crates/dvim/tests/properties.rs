@@ -1,14 +1,14 @@
 //! Does it hold in general?
 
 use dvim::analysis::{self, Analysis};
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort, Units};
 use dvim::effect::{Effect, Flag};
 use dvim::metric::{Metric, Scale, Scaling};
+use dvim::options::Options;
 use dvim::simulate::{Scenario, Simulated, simulate};
 use dvim::survival::{Summary, SurvivalCurve};
 use dvim::table::Ids;
+use dvim::watch::Unwatched;
 use proptest::prelude::*;
 
 /// Times on a coarse grid, so that ties abound; the horizon is 10.

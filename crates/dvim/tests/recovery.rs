@@ -2,11 +2,11 @@
 //! n = 20,000, 35 % training, K = 50), must be what two independent prototypes measured.
 
 use dvim::analysis;
-use dvim::options::Options;
-use dvim::watch::Unwatched;
 use dvim::arm::Arm;
 use dvim::metric::Scale;
+use dvim::options::Options;
 use dvim::simulate::{Scenario, simulate};
+use dvim::watch::Unwatched;
 
 /// Mean absolute errors of both effects (cure × 100) for one draw of a scenario.
 fn errors(scenario: Scenario, seed: u64) -> (f64, f64) {

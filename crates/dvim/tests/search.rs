@@ -1,16 +1,16 @@
 //! Groups that are asked for one unit at a time are those that the run was estimated from, bit by bit.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
-use dvim::options::{Estimator, Options};
-use dvim::ground::Ground;
-use dvim::inspect::Search;
-use dvim::watch::Unwatched;
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::{Caliper, Constraints};
+use dvim::ground::Ground;
+use dvim::inspect::Search;
 use dvim::interval;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, simulate};
 use dvim::survival::SurvivalCurve;
+use dvim::watch::Unwatched;
 
 fn cohort(n: usize) -> Cohort {
     simulate(Scenario::BothOverlap, n, false, 7).cohort

@@ -1,9 +1,9 @@
 //! Is it right? The cases worked by hand in docs/validation.md.
 
 use dvim::cohort::{Arm, Cohort, Units};
-use dvim::search::ArmSearch;
 use dvim::group::Pool;
 use dvim::metric::{Metric, Scaling};
+use dvim::search::ArmSearch;
 use dvim::survival::SurvivalCurve;
 use dvim::table::Ids;
 

@@ -1,12 +1,12 @@
 //! More covariates than units.
 
-use dvim::options::AdjustedOptions;
 use dvim::analysis::{self, Analysis};
-use dvim::options::{Estimator, Options};
-use dvim::watch::Unwatched;
 use dvim::cure::{Flag, StopReason};
 use dvim::metric::Scale;
+use dvim::options::AdjustedOptions;
+use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, Simulated, simulate};
+use dvim::watch::Unwatched;
 
 fn errors(world: &Simulated, found: &Analysis) -> [f64; 2] {
     let n = found.units.len() as f64;

@@ -7,11 +7,11 @@ use crate::text::{
     value_of,
 };
 use dvim::arm::ByArm;
-use dvim::inspect::{MatchGroup, UnitGroups};
 use dvim::audit::individual::examples;
-use dvim::estimand::Estimand;
 use dvim::cohort::Cohort;
 use dvim::effect::Effect;
+use dvim::estimand::Estimand;
+use dvim::inspect::{MatchGroup, UnitGroups};
 use dvim::interval::Interval;
 
 /// Closest patients that are listed, of each arm.

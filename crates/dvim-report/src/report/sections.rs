@@ -7,8 +7,8 @@ use crate::learning;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
-    about_averages, answer, clip, decimals_between, decimals_of, fixed, grouped, named_flag,
-    percent, short, signed, signed_fixed, split_spread_sentence, worries,
+    about_averages, answer, clip, decimals_between, decimals_of, fixed, grouped, named_flag, percent, short, signed,
+    signed_fixed, split_spread_sentence, worries,
 };
 use dvim::audit::individual::examples;
 use dvim::estimand::Estimand;

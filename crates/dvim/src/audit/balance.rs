@@ -11,10 +11,10 @@
 //! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
 
 use super::passes::{Gather, Group, Walk, part};
-use crate::effect::Four;
-use crate::estimand::Estimand;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
+use crate::effect::Four;
+use crate::estimand::Estimand;
 use rayon::prelude::*;
 
 /// Agreement of one covariate between treated and control.

@@ -7,10 +7,10 @@
 
 use super::average::{AverageEffect, Expected, Means, Populations, Predicted, describe};
 use super::passes::{Gather, Group, Walk};
-use crate::estimand::Estimand;
 use crate::cohort::{Arm, Cohort};
 use crate::cure::CureModel;
 use crate::effect::Effect;
+use crate::estimand::Estimand;
 use crate::outcome::ALONE;
 
 /// What is gathered for one arm and side, by population and unit of the pool.
@@ -122,7 +122,8 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
                 let expected = of.map(|sums| sums.expected(p));
                 means.pool_variance = sums.each_ref().map(|s| s.iter().map(|(_, v)| v * v).sum());
                 means.pool_covariance = shared(&sums);
-                means.bias = Some([0, 1].map(|z| (expected[z].value, expected[z].variance(&walk.models()[Arm::BOTH[z]], side))));
+                means.bias =
+                    Some([0, 1].map(|z| (expected[z].value, expected[z].variance(&walk.models()[Arm::BOTH[z]], side))));
                 means
             });
             let (horizon, confidence) = (cohort.horizon(), fit.options.confidence);
@@ -159,7 +160,9 @@ fn between(walk: &Walk<'_>, side: Estimand, there: &[usize]) -> Means {
     let (cohort, analysis) = (walk.cohort, walk.analysis);
     let value = |e: &Effect, z: Arm| match side {
         Estimand::Cure => (e.groups.cure[z].curve.survival, e.groups.cure[z].curve.survival_se()),
-        Estimand::Time => (e.groups.time[z].curve.mean_event_time().unwrap_or(0.0), e.groups.time[z].curve.mean_event_time_se()),
+        Estimand::Time => {
+            (e.groups.time[z].curve.mean_event_time().unwrap_or(0.0), e.groups.time[z].curve.mean_event_time_se())
+        }
     };
     let weights: Vec<f64> = there.iter().map(|&q| cohort.weight(analysis.units[q] as usize)).collect();
     let total: f64 = weights.iter().sum();

@@ -18,10 +18,10 @@
 
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Walk, part};
-use crate::effect::Four;
-use crate::estimand::{ByEstimand, Estimand};
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
+use crate::effect::Four;
+use crate::estimand::{ByEstimand, Estimand};
 use crate::interval::two_sided;
 use crate::numeric::normal_cdf;
 use rayon::prelude::*;

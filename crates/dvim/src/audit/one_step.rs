@@ -18,11 +18,11 @@
 
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
-use crate::estimand::Estimand;
-use crate::fold::Deal;
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
+use crate::estimand::Estimand;
+use crate::fold::Deal;
 use crate::interval::two_sided;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};

@@ -3,19 +3,19 @@
 
 use super::average::AverageEffect;
 use super::passes::{Gather, Group, Walk, part, unbiased};
-use crate::estimand::Estimand;
 use crate::analysis::{self, Analysis, average};
-use crate::options::Options;
-use crate::watch::Watch;
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{Effect, Four};
-use crate::group::{GroupEstimate, Pool};
-use crate::search::{Ask, Queries};
 use crate::error::{Error, Problem, ProblemKind};
+use crate::estimand::Estimand;
+use crate::group::{GroupEstimate, Pool};
 use crate::interval::two_sided;
+use crate::options::Options;
 use crate::phrase;
+use crate::search::{Ask, Queries};
 use crate::setting::Setting;
 use crate::survival::{Influences, Summary};
+use crate::watch::Watch;
 
 /// Both average effects had the horizon been another.
 #[derive(Clone, Copy, Debug, PartialEq)]

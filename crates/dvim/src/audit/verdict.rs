@@ -7,10 +7,10 @@
 use super::Audit;
 use super::balance::CovariateBalance;
 use super::follow_up::Verdict as FollowUpVerdict;
-use crate::estimand::Estimand;
 use crate::analysis::Analysis;
 use crate::cohort::Arm;
 use crate::effect::Flag;
+use crate::estimand::Estimand;
 
 /// A standardised difference beyond this after matching is a reservation [Austin 2009].
 pub const UNBALANCED: f64 = 0.1;

@@ -21,21 +21,21 @@ use super::logistic::{self, LogisticFit};
 use super::score::{self, LinearScore};
 use super::select::Selection;
 use super::{FitOptions, InvalidInput, Units};
-use crate::fold::Fit;
-use crate::options::{Options, not_supported};
-use crate::watch::Watch;
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
-use crate::group::Pool;
-use crate::search::ArmSearch;
 use crate::error::Error;
+use crate::fold::Fit;
+use crate::group::Pool;
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics};
+use crate::options::{Options, not_supported};
 use crate::outcome::Outcome;
 use crate::phrase;
 use crate::phrase::Action;
+use crate::search::ArmSearch;
 use crate::split::Split;
 use crate::survival::{Summary, SurvivalCurve};
+use crate::watch::Watch;
 
 /// A way to estimate both effects of each unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -247,9 +247,9 @@ impl Learned {
                 cure: Space::Metric(self.fit.description.metrics.cure.clone()),
                 time: Space::Metric(self.fit.description.metrics.time.clone()),
             },
-            Method::McmKnnCombined => {
-                Spaces::Both(Space::Metric(Metrics::learn(&self.fit.description.models, scaling, MetricChoice::Combined).cure))
-            }
+            Method::McmKnnCombined => Spaces::Both(Space::Metric(
+                Metrics::learn(&self.fit.description.models, scaling, MetricChoice::Combined).cure,
+            )),
             Method::EuclideanKnn => Spaces::Both(metric(vec![1.0; p])),
             Method::FeatureSelectionKnn => {
                 // Nothing selected is no reason to match on nothing: all covariates are kept.

@@ -17,8 +17,8 @@
 mod setting;
 mod tune;
 
-pub use setting::deal_folds;
 pub(crate) use setting::Standardised;
+pub use setting::deal_folds;
 
 use crate::arm::{Arm, ByArm};
 use crate::constraint::Unserved;
@@ -186,12 +186,7 @@ struct Once {
 }
 
 /// Learns and estimates one deal: each of its splits leaves out a fold of the setting.
-fn deal(
-    setting: &Setting<'_>,
-    terms: &Terms,
-    joint_options: &JointOptions,
-    watch: &dyn Watch,
-) -> Result<Once, Error> {
+fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watch: &dyn Watch) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
     watch.step("fitting the folds", 0, setting.folds)?;
     let kappa = 4.0 * f64::max(1.0, cohort.n_units() as f64 / options.units_for_certainty);

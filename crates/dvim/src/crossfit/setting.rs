@@ -258,4 +258,3 @@ pub(super) fn hashed_sample(cohort: &Cohort, key: u64, most: usize) -> Vec<u32> 
     units.sort_unstable();
     units
 }
-
