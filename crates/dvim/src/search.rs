@@ -210,9 +210,8 @@ impl<'a> ArmSearch<'a> {
             help.nearest,
             inside.hints.as_deref().map(|squared| Hints { squared, order: None }),
             with_marks,
-            || (Batch::new(pool, k), Vec::new(), Vec::new()),
-            |state, places: &mut [(&mut &mut P, &mut bool)], sets| {
-                let (batch, kept, there): &mut (Batch, Vec<u32>, Vec<(usize, f64, f64)>) = state;
+            || (Batch::new(pool, k), Vec::new(), Vec::<(usize, f64, f64)>::new()),
+            |(batch, kept, there), places: &mut [(&mut &mut P, &mut bool)], sets| {
                 kept.clear();
                 there.clear();
                 for (i, (query, members, ends)) in sets.iter().enumerate() {
