@@ -47,6 +47,7 @@ class Expected(NamedTuple):
 EXPECTED: list[Expected] = [
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
+    Expected("completions: ", None, "the command `dvim clean`"),
 ]
 
 # How long one command may take.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -202,20 +201,7 @@ class Analysis:
 
         ``about`` stands under the title and says where the data come from; ``time_unit`` names the unit, such as ``"days"``.
         """
-        from ._errors import Exists
-
-        place = os.fspath(path)
-        if os.path.exists(place) and not force:
-            raise Exists(f"error: `{place}` exists already; choose another name or add --force")
-        page = self._run.page(title, about, time_unit)
-        partial = f"{place}.dvim-partial-{os.getpid()}"
-        try:
-            with builtins.open(partial, "w", encoding="utf-8") as out:
-                out.write(page)
-            os.replace(partial, place)
-        finally:
-            if os.path.exists(partial):
-                os.remove(partial)
+        self._run.write_page(os.fspath(path), force, title, about, time_unit)
 
     @property
     def plot(self) -> Plots:

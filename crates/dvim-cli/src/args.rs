@@ -75,11 +75,25 @@ pub enum Command {
     Compare(CompareArgs),
     /// Reproduce the paper's simulation study, table by table
     Study(StudyArgs),
+    /// Remove hidden files that a killed dvim left in a directory
+    Clean(CleanArgs),
     /// Print shell completions
     Completions {
         /// For which shell
         shell: clap_complete::Shell,
     },
+}
+
+/// `dvim clean`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim clean .
+
+While it works, dvim writes under hidden names such as .run.dvim-partial-4711-0123456789abcdef beside the output.
+Ctrl-C removes them. After a crash they stay, with patients' data in them: this command removes those that you made
+and that no running dvim uses, and puts back an output that was being replaced.")]
+pub struct CleanArgs {
+    /// The directory in which dvim was to write its output
+    pub directory: PathBuf,
 }
 
 /// Which column plays which part.

@@ -4,12 +4,15 @@
 mod args;
 mod commands;
 mod progress;
+mod signals;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
+use dvim_io::atomic::named;
 use dvim_report::spell::CommandLine;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -59,10 +62,30 @@ impl From<dvim_io::run::OpenError> for Failure {
 
 /// Data for the user, to stdout.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// As [`print`], of bytes.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    Ok(())
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    Ok(written.map_err(named(Path::new("standard output"), "written"))?)
+}
+
+/// Names hidden files that earlier commands left where this one wrote.
+fn name_leftovers() {
+    for folder in dvim_io::atomic::folders_written() {
+        let found = dvim_io::clean::leftovers(&folder).unwrap_or_default();
+        let names: Vec<String> = found.iter().take(3).map(|p| format!("`{}`", p.display())).collect();
+        if !names.is_empty() {
+            let more = if found.len() > 3 { format!(" and {} more", found.len() - 3) } else { String::new() };
+            say(&format!(
+                "warning: a dvim that was killed left {}{more}\n  rule:   hidden files of this kind may hold patients' data\n  remedy: dvim clean {}",
+                names.join(", "),
+                folder.display()
+            ));
+        }
+    }
 }
 
 /// Words for the user, to stderr.
@@ -96,6 +119,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             return e.exit_code() as u8;
         }
     };
+    signals::watch();
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
         let payload = info.payload();
@@ -119,12 +143,14 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Rerun(args) => commands::rerun::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Study(args) => commands::study::run(&args),
+        Command::Clean(args) => commands::clean::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
     });
+    name_leftovers();
     match outcome {
         Ok(Ok(())) | Ok(Err(Failure::PipeClosed)) => 0,
         Ok(Err(Failure::Input(text))) => {

@@ -4,14 +4,17 @@
 //! A file is replaced only where the user asked for it. A directory is replaced only where dvim wrote everything in it,
 //! and the old one is removed file by file. Links, devices and pipes are never written to.
 
+mod hidden;
 mod inventory;
 mod place;
 mod refusal;
 mod temporary;
 
+pub use hidden::{Hidden, hidden_in, remove_listed, restore};
 pub use inventory::Listed;
-pub use refusal::{Refusal, is_refusal, named, refuse, refuse_as, spelled};
-pub use temporary::remove_all;
+pub(crate) use refusal::some_of;
+pub use refusal::{Refusal, named, refuse, refuse_as, spelled};
+pub use temporary::{folders_written, remove_all};
 
 use dvim::phrase;
 use dvim::setting::Setting;
@@ -453,4 +456,80 @@ fn make_parents(target: &Path, made: &mut Vec<PathBuf>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(names: &[&str]) -> Listed {
+        names.iter().map(|name| (name.to_string(), None)).collect()
+    }
+
+    /// The names in a folder, hidden ones too.
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = entries.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_appears_or_changes_meanwhile_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("run");
+        let begin = || {
+            let directory = Directory::begin(&target, &[], |_| Ok(Some(listed(&["a"])))).unwrap();
+            directory.write("a", |out| out.write_all(b"new")).unwrap();
+            directory
+        };
+        // A directory, an empty one too, and a file.
+        for make in [
+            (|p: &Path| fs::create_dir(p).unwrap()) as fn(&Path),
+            |p| fs::create_dir(p).and_then(|()| fs::write(p.join("thesis"), "mine")).unwrap(),
+            |p| fs::write(p, "mine").unwrap(),
+        ] {
+            let directory = begin();
+            make(&target);
+            let refused = directory.publish().unwrap_err();
+            assert!(refused.to_string().contains("appeared while dvim was at work"), "{refused}");
+            assert_eq!(names(folder.path()), ["run"]);
+            let _ = fs::remove_dir_all(&target).or_else(|_| fs::remove_file(&target));
+        }
+        begin().publish().unwrap();
+        // A file that is added, and one that is edited.
+        for (name, text) in [("thesis", "mine"), ("a", "edited")] {
+            let directory = begin();
+            fs::write(target.join(name), text).unwrap();
+            let refused = directory.publish().unwrap_err();
+            assert!(refused.to_string().contains("was changed while dvim was at work"), "{refused}");
+            assert_eq!(fs::read_to_string(target.join(name)).unwrap(), text);
+            assert_eq!(names(folder.path()), ["run"]);
+            let _ = fs::remove_file(target.join("thesis"));
+        }
+        begin().publish().unwrap();
+        assert_eq!(fs::read_to_string(target.join("a")).unwrap(), "new");
+        // A file that another program puts in the place of the one that was to be replaced.
+        let file = folder.path().join("page.html");
+        fs::write(&file, "old").unwrap();
+        let planned = NewFile::plan(&file, true, Access::Usual, &[]).unwrap();
+        fs::write(folder.path().join("other"), "mine").unwrap();
+        fs::rename(folder.path().join("other"), &file).unwrap();
+        assert!(planned.write(|out| out.write_all(b"new")).is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+        assert_eq!(names(folder.path()), ["page.html", "run"]);
+    }
+
+    #[test]
+    fn what_is_not_published_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = Directory::begin(&folder.path().join("a/b/run"), &[], |_| Ok(None)).unwrap();
+        let inner = directory.folder("inner").unwrap();
+        inner.write("file", |out| out.write_all(b"text")).unwrap();
+        let failed = directory.write("other", |_| Err(io::Error::from(io::ErrorKind::StorageFull))).unwrap_err();
+        let words = failed.to_string();
+        assert!(words.contains("a/b/run/other` could not be written: "), "{words}");
+        drop((inner, directory));
+        assert!(names(folder.path()).is_empty());
+    }
 }

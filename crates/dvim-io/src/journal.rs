@@ -4,6 +4,7 @@
 //! of a last line is cut off when the file is opened again, and its work is done anew. While a journal is open no other
 //! process can open it.
 
+use crate::atomic::named;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// An open journal, ready for further lines.
 pub struct Journal {
     file: File,
+    path: PathBuf,
 }
 
 /// Why a journal cannot be opened.
@@ -33,8 +35,7 @@ impl Journal {
     /// Opens the journal at `path`, or begins it with `settings` (one line). Gives the lines that are there, without the first.
     pub fn open(path: &Path, settings: &str) -> Result<(Journal, Vec<String>), JournalError> {
         let failed = |e: io::Error| JournalError::Io(path.to_path_buf(), e);
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        let mut file = open_own(path).map_err(failed)?;
         match fs4::FileExt::try_lock(&file) {
             Ok(()) => {}
             Err(fs4::TryLockError::WouldBlock) => return Err(JournalError::InUse(path.to_path_buf())),
@@ -51,9 +52,15 @@ impl Journal {
             return Err(JournalError::OtherSettings { path: path.to_path_buf(), found: found.clone() });
         }
         let lines: Vec<String> = lines.collect();
+        // Before the end of the first line only a piece of our own settings can be there.
+        let piece = &bytes[whole..];
+        if found.is_none() && !settings.as_bytes().starts_with(piece) {
+            let found = String::from_utf8_lossy(&piece[..piece.len().min(80)]).into_owned();
+            return Err(JournalError::OtherSettings { path: path.to_path_buf(), found });
+        }
         file.set_len(whole as u64).map_err(failed)?;
         file.seek(SeekFrom::End(0)).map_err(failed)?;
-        let mut journal = Journal { file };
+        let mut journal = Journal { file, path: path.to_path_buf() };
         if found.is_none() {
             journal.append(settings).map_err(failed)?;
         }
@@ -63,8 +70,20 @@ impl Journal {
     /// Adds a line, to the disk.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         debug_assert!(!line.contains('\n'), "one line");
-        self.file.write_all(format!("{line}\n").as_bytes())?;
-        self.file.sync_data()
+        let written = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(named(&self.path, "written"))
+    }
+}
+
+/// Opens or creates a regular file; a link, a pipe or a device is refused.
+fn open_own(path: &Path) -> io::Result<File> {
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().read(true).write(true).create_new(true).open(path)
+        }
+        Err(e) => Err(e),
+        Ok(found) if !found.is_file() => Err(io::Error::new(io::ErrorKind::Unsupported, "it is not a regular file")),
+        Ok(_) => OpenOptions::new().read(true).write(true).open(path),
     }
 }
 
@@ -92,8 +111,12 @@ mod tests {
         assert_eq!(lines, ["a", "b", "c"]);
         assert!(matches!(Journal::open(&path, "settings 2"), Err(JournalError::OtherSettings { .. })));
         // Cut within the first line: nothing is known, so it begins anew.
-        std::fs::write(&path, b"sett").unwrap();
+        std::fs::write(&path, b"setting").unwrap();
         let (_, lines) = Journal::open(&path, "settings 2").unwrap();
         assert!(lines.is_empty());
+        // A single line of something else is not ours to cut off.
+        std::fs::write(&path, b"{\"my\": \"results\"}").unwrap();
+        assert!(matches!(Journal::open(&path, "settings 2"), Err(JournalError::OtherSettings { .. })));
+        assert_eq!(std::fs::read(&path).unwrap(), b"{\"my\": \"results\"}");
     }
 }

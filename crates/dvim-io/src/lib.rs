@@ -1,12 +1,14 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+pub mod clean;
 pub mod journal;
 pub mod manifest;
 pub mod memory;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod read;
+pub mod regular;
 pub mod run;
 pub mod tasks;
 pub mod several;

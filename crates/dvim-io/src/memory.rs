@@ -19,7 +19,8 @@ const SAMPLE: usize = 1 << 16;
 /// The shape of a delimited text file, judged from its first lines; `None` where it cannot be
 /// judged (compressed, binary, too short).
 pub fn forecast_shape(path: &Path) -> Option<Shape> {
-    let n_bytes = fs::metadata(path).ok()?.len() as usize;
+    // A pipe can be read only once.
+    let n_bytes = fs::metadata(path).ok().filter(|m| m.is_file())?.len() as usize;
     let mut sample = Vec::with_capacity(SAMPLE);
     File::open(path).ok()?.take(SAMPLE as u64).read_to_end(&mut sample).ok()?;
     if sample.contains(&0) || sample.starts_with(&[0x1f, 0x8b]) || sample.starts_with(b"PAR1") {

@@ -13,6 +13,7 @@
 
 use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
 use crate::manifest::not_ours;
+use crate::regular::{hash, is_plain_name, read, read_text};
 use dvim::analysis::Analysis;
 use dvim::arm::ByArm;
 use dvim::audit::Audit;
@@ -43,12 +44,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 7] = b"DVIMRUN";
 const LAYOUT: u8 = 1;
+
+/// The largest `summary.json` that is read.
+pub(crate) const MOST_SUMMARY: u64 = 256 << 20;
+
+/// The most bytes of one file that are taken into memory: what is free, or 64 GB where the system does not say.
+pub(crate) fn most_in_memory() -> u64 {
+    crate::memory::available().unwrap_or(64 << 30)
+}
 
 /// Why a run cannot be opened.
 #[derive(Debug)]
@@ -229,6 +237,11 @@ pub fn begin_run(target: &Path, force: bool, inputs: &[&Path], report: Option<&s
         }
         Err(_) => Err(not_ours(target, "a run of dvim")),
     })
+}
+
+/// The files of a run, where a directory is one.
+pub(crate) fn listed_run(directory: &Path) -> Option<Listed> {
+    read_summary(directory).ok().map(|summary| listed(summary.files))
 }
 
 /// The files of a run, from those that its summary lists.
@@ -420,10 +433,13 @@ fn open(path: &Path) -> Result<Run, Phrase> {
     if !path.is_dir() || !path.join("summary.json").is_file() {
         return Err(phrase!["it has no summary.json; a run is a directory that ", Action::Fit, " wrote"]);
     }
-    let text =
-        fs::read_to_string(path.join("summary.json")).map_err(|e| format!("summary.json cannot be read: {e}"))?;
-    let summary = parse_summary(&text)?;
-    let bytes = fs::read(path.join("run.dvim")).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
+    let text = read_text(&path.join("summary.json"), MOST_SUMMARY);
+    let summary = parse_summary(&text.map_err(|e| format!("summary.json cannot be read: {e}"))?)?;
+    if let Some(name) = summary.files.keys().find(|name| !is_plain_name(name)) {
+        let name = name.escape_debug();
+        return Err(format!("summary.json lists `{name}`, which is no file of the run; do not use this run").into());
+    }
+    let bytes = read(&path.join("run.dvim"), most_in_memory()).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
     let (cohort, fit, corrected) = read_store(&bytes).map_err(|e| fit_again(format!("run.dvim is damaged: {e}")))?;
     let store = Sha256::digest(&bytes);
     if summary.files.get("run.dvim") != Some(&hex(&store)) {
@@ -433,9 +449,12 @@ fn open(path: &Path) -> Result<Run, Phrase> {
         return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
     }
     let mut changed = Vec::new();
+    // Rows and columns of tables are bounded by the cohort, which was read.
+    let most = (1 << 30) + 4 * bytes.len() as u64 + (64 << 10) * cohort.n_units() as u64;
     for (name, digest) in summary.files.iter().filter(|(name, _)| *name != "run.dvim") {
-        match hash_file(&path.join(name)) {
+        match hash(&path.join(name), most) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => changed.push(format!("`{name}` is gone")),
+            Err(e) if e.kind() == io::ErrorKind::InvalidData => return Err(format!("{e}; do not use this run").into()),
             Err(e) => changed.push(format!("`{name}` cannot be read: {e}")),
             Ok(found) if found != *digest => changed.push(format!("`{name}` was changed after it was written")),
             Ok(_) => {}
@@ -473,21 +492,15 @@ fn parse_summary(text: &str) -> Result<Summary, Phrase> {
 /// The paths of the files of a run, as far as they are known: commands that read a run never write to them.
 pub fn files_of(run: &Path) -> Vec<PathBuf> {
     let listed = read_summary(run).map(|s| s.files).unwrap_or_default();
-    listed.keys().map(String::as_str).chain(["summary.json", "run.dvim"]).map(|name| run.join(name)).collect()
-}
-
-/// SHA-256 of a file.
-pub fn hash_file(path: &Path) -> io::Result<String> {
-    let mut digest = Hashing::new(io::sink());
-    io::copy(&mut fs::File::open(path)?, &mut digest)?;
-    Ok(hex(&digest.finish().1))
+    let names = listed.keys().map(String::as_str).filter(|name| is_plain_name(name));
+    names.chain(["summary.json", "run.dvim"]).map(|name| run.join(name)).collect()
 }
 
 /// Reads `summary.json` alone: of a run, or by its own path.
 pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
     let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
     let file = if path.is_dir() { path.join("summary.json") } else { path.to_path_buf() };
-    let text = fs::read_to_string(&file).map_err(|e| fail(format!("summary.json cannot be read: {e}").into()))?;
+    let text = read_text(&file, MOST_SUMMARY).map_err(|e| fail(format!("summary.json cannot be read: {e}").into()))?;
     parse_summary(&text).map_err(fail)
 }
 

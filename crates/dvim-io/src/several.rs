@@ -3,7 +3,8 @@
 
 use crate::atomic::{Directory, Listed, hex};
 use crate::manifest::not_ours;
-use crate::run::{EffectsFormat, OpenError, fit_again, listed, write_files};
+use crate::regular::{is_plain_name, read, read_text};
+use crate::run::{EffectsFormat, MOST_SUMMARY, OpenError, fit_again, listed, most_in_memory, write_files};
 use crate::tasks::{Analysed, Asked, Input, admit};
 use dvim::cohort::{Roles, labels, patients};
 use dvim::error::{Error, Problem, ProblemKind};
@@ -15,7 +16,6 @@ use dvim::several::{self, PooledRun, compare_arms, pool_imputations, same_ids, s
 use dvim::watch::Watch;
 use dvim_report::several::{MemberRecord, SEVERAL_SCHEMA, SeveralRecord, write_pooled_effects};
 use sha2::{Digest, Sha256};
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -184,30 +184,40 @@ pub fn begin_several(target: &Path, force: bool, inputs: &[&Path]) -> io::Result
         if !force {
             return Ok(None);
         }
-        let text = fs::read_to_string(existing.join("summary.json")).unwrap_or_default();
-        let record = several_record(&text).ok_or_else(|| not_ours(target, "a directory of several runs of dvim"))?;
-        let mut all: Listed = listed(record.files);
-        all.extend(record.runs.iter().map(|m| (format!("{}/summary.json", m.folder), None)));
-        Ok(Some(all))
+        listed_several(existing).map(Some).ok_or_else(|| not_ours(target, "a directory of several runs of dvim"))
     })
+}
+
+/// The files of a directory of several runs, where it is one.
+pub(crate) fn listed_several(directory: &Path) -> Option<Listed> {
+    let record = several_record(&read_text(&directory.join("summary.json"), MOST_SUMMARY).ok()?)?;
+    let mut all: Listed = listed(record.files);
+    all.extend(record.runs.iter().map(|m| (format!("{}/summary.json", m.folder), None)));
+    Some(all)
 }
 
 /// The record of several runs and their pooled effects, as CSV; `None` where a directory holds no such record. Its runs are opened
 /// one by one.
 pub fn open_several(path: &Path) -> Result<Option<(SeveralRecord, Vec<u8>)>, OpenError> {
     let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
-    let Ok(text) = fs::read_to_string(path.join("summary.json")) else { return Ok(None) };
+    let Ok(text) = read_text(&path.join("summary.json"), MOST_SUMMARY) else { return Ok(None) };
     let Some(record) = several_record(&text) else { return Ok(None) };
     // A folder is a plain name: a record cannot point outside of its directory.
-    let plain = |name: &str| Path::new(name).components().count() == 1 && !name.starts_with('.');
-    if let Some(m) = record.runs.iter().find(|m| !plain(&m.folder)) {
+    if let Some(m) = record.runs.iter().find(|m| !is_plain_name(&m.folder)) {
         return Err(fail(format!("summary.json names the folder `{}`, which is no folder of it", m.folder).into()));
     }
     if record.is_of_arms() {
         return Ok(Some((record, Vec::new())));
     }
-    let effects =
-        fs::read(path.join("effects.csv")).map_err(|e| fail(format!("effects.csv cannot be read: {e}").into()))?;
+    let is_inside = |name: &str| match name.split_once('/') {
+        Some((folder, file)) => is_plain_name(folder) && is_plain_name(file),
+        None => is_plain_name(name),
+    };
+    if let Some(name) = record.files.keys().find(|name| !is_inside(name)) {
+        return Err(fail(format!("summary.json lists `{name}`, which is no file of it").into()));
+    }
+    let effects = read(&path.join("effects.csv"), most_in_memory());
+    let effects = effects.map_err(|e| fail(format!("effects.csv cannot be read: {e}").into()))?;
     if record.files.get("effects.csv") != Some(&hex(&Sha256::digest(&effects))) {
         return Err(fail(fit_again("effects.csv was changed after it was written".into())));
     }

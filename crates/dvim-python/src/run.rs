@@ -18,8 +18,9 @@ use dvim::setting::Setting;
 use dvim::simulate::Scenario;
 use dvim::survival::SurvivalCurve;
 use dvim::watch::Watch;
-use dvim_io::atomic::Folder;
-use dvim_io::run::EffectsFormat;
+use dvim_io::atomic::{Access, Folder, NewFile};
+use dvim_io::regular::open_regular;
+use dvim_io::run::{EffectsFormat, files_of};
 use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
@@ -249,18 +250,30 @@ impl Run {
         card(self.0.cohort(), self.0.found(), self.0.summary())
     }
 
-    /// The page of the run.
-    #[pyo3(signature = (title, about, time_unit))]
-    fn page(
+    /// Writes the page of the run.
+    #[pyo3(signature = (path, force, title, about, time_unit))]
+    fn write_page(
         &self,
         py: Python<'_>,
+        path: PathBuf,
+        force: bool,
         title: Option<String>,
         about: Option<String>,
         time_unit: Option<String>,
-    ) -> PyResult<String> {
+    ) -> PyResult<()> {
         let this = &self.0;
         let page = Page { title, about, time_unit };
-        watch::detached(py, || run_page(&page, this.cohort(), this.found(), this.summary()))
+        let own = match &**this {
+            Content::Fitted { .. } => Vec::new(),
+            Content::Opened { path, .. } => files_of(path),
+        };
+        let own: Vec<&Path> = own.iter().map(PathBuf::as_path).collect();
+        let written = watch::detached(py, || {
+            let file = NewFile::plan(&path, force, Access::Owner, &own)?;
+            let html = run_page(&page, this.cohort(), this.found(), this.summary());
+            file.write(|out| out.write_all(html.as_bytes()))
+        })?;
+        written.map_err(|e| errors::io(py, e))
     }
 
     /// The audit as JSON, the averages as JSON, and both in words.
@@ -394,7 +407,7 @@ fn copy_run(from: &Path, to: &Path, force: bool, summary: &Summary) -> std::io::
 /// Copies these files, and the summary beside them.
 pub fn copy_files<'a>(from: &Path, to: &Folder, names: impl Iterator<Item = &'a str>) -> std::io::Result<()> {
     for name in names.chain(["summary.json"]) {
-        let mut file = std::fs::File::open(from.join(name))?;
+        let (mut file, _) = open_regular(&from.join(name), u64::MAX)?;
         to.write(name, |out| std::io::copy(&mut file, out).map(|_| ()))?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use super::{open_run, use_other_threads};
 use crate::args::ExploreArgs;
 use crate::progress::Progress;
-use crate::{Failure, print, say};
+use crate::{Failure, print, say, signals};
 use dvim::analysis::Analysis;
 use dvim::ground::Ground;
 use dvim_explore::{Explorer, Server, greeting};
@@ -22,7 +22,7 @@ pub fn run(args: &ExploreArgs) -> Result<(), Failure> {
         explorer.time_unit = args.time_unit.clone();
     }
     let stop = server.stop();
-    ctrlc::set_handler(move || stop.stop()).map_err(|e| Failure::Other(format!("error: {e}")))?;
+    signals::instead(move || stop.stop());
     say(&greeting(&explorer));
     print(&format!("{}\n", server.address()))?;
     say("Open this address in a browser on this machine; Ctrl-C ends it.");

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod check;
+pub mod clean;
 pub mod compare;
 pub mod demo;
 pub mod explore;

@@ -3,12 +3,11 @@
 use super::{open_run, paths, refuse_same, use_threads};
 use crate::args::PredictArgs;
 use crate::progress::Progress;
-use crate::{Failure, say};
+use crate::{Failure, print_bytes, say};
 use dvim_io::atomic::{Access, NewFile};
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::write_effect_table;
 use dvim_io::tasks::{Predicted, read_options_new};
-use std::io::Write;
 use std::path::PathBuf;
 
 pub fn run(args: &PredictArgs) -> Result<(), Failure> {
@@ -37,11 +36,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     }
     match output {
         Some(file) => file.write(|out| out.write_all(&bytes))?,
-        None => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&bytes)?;
-            out.flush()?;
-        }
+        None => print_bytes(&bytes)?,
     }
     let (n, far, unserved) = (found.n(), found.n_far(), found.n_unserved());
     if let (Some(d), true) = (args.max_distance, far > 0) {

@@ -5,7 +5,8 @@ use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::audit::average::By;
-use dvim_io::run::{EffectsFormat, begin_run, hash_file, read_summary, write_files};
+use dvim_io::regular::{hash, is_plain_name};
+use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_files};
 use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::record::{Summary, VERSION};
 use std::path::{Path, PathBuf};
@@ -80,10 +81,19 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
 fn find(place: &Path, summary: &Summary) -> Result<PathBuf, Failure> {
     let name = &summary.input.file;
     let beside = place.parent().map(|p| p.join(name));
+    if !is_plain_name(name) {
+        return Err(Failure::Input(format!(
+            "error: summary.json names the table `{}`, which is no plain name of a file\n  rule:   a summary from a stranger must not choose which files are read\n  remedy: name the table yourself, as in dvim rerun {} path/to/table.csv",
+            name.escape_debug(),
+            place.join("summary.json").display()
+        )));
+    }
     let places: Vec<PathBuf> =
         [Some(PathBuf::from(name)), Some(place.join(name)), beside].into_iter().flatten().collect();
     // Of several files of that name, the one with the right bytes.
-    let is_it = |p: &&PathBuf| hash_file(p).is_ok_and(|h| h == summary.input.sha256);
+    let is_it = |p: &&PathBuf| {
+        p.canonicalize().and_then(|p| hash(&p, u64::MAX)).is_ok_and(|digest| digest == summary.input.sha256)
+    };
     let found = places.iter().find(is_it).or_else(|| places.iter().find(|p| p.is_file()));
     found.cloned().ok_or_else(|| {
         Failure::Input(format!(

@@ -4,10 +4,10 @@ use super::{refuse_same, use_threads};
 use crate::args::SimulateArgs;
 use crate::{Failure, say};
 use dvim::simulate::{Scenario, simulate};
-use dvim_io::atomic::{Access, NewFile};
+use dvim_io::atomic::{Access, NewFile, named};
 use dvim_report::tables::{write_cohort, write_truth};
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
@@ -49,8 +49,8 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
         }
         _ => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            write_cohort(&mut out, &world.cohort)?;
-            out.flush()?;
+            let written = write_cohort(&mut out, &world.cohort).and_then(|()| out.flush());
+            written.map_err(named(Path::new("standard output"), "written"))?;
         }
     }
     Ok(())

@@ -4,8 +4,9 @@ use super::use_threads;
 use crate::args::{StudyArgs, StudyPart};
 use crate::progress::Lines;
 use crate::{Failure, print, say};
-use dvim_io::atomic::{Access, write_file};
+use dvim_io::atomic::named;
 use dvim_io::journal::{Journal, JournalError};
+use dvim_io::manifest::Growing;
 use dvim_report::spell::CommandLine;
 use dvim_study::page::{self, Contents};
 use dvim_study::paper::Table;
@@ -19,11 +20,31 @@ use std::path::Path;
 /// What data sets are kept in.
 const JOURNAL: &str = "results.jsonl";
 
+/// The files that it writes, figures apart.
+const NAMES: [&str; 16] = [
+    "main.csv",
+    "main.md",
+    "k100.csv",
+    "k100.md",
+    "confounded.csv",
+    "confounded.md",
+    "decomposition.csv",
+    "decomposition.md",
+    "consistency.csv",
+    "weights.csv",
+    "weights-bound.csv",
+    "accuracy.csv",
+    "accuracy.md",
+    "coverage.csv",
+    "coverage.md",
+    "study.html",
+];
+
 pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     refuse_bad(args)?;
     let settings = Settings::new(args.seed, args.n);
-    let (mut journal, records) = open(&args.output, &settings)?;
+    let (directory, mut journal, records) = open(&args.output, &settings)?;
     let wants = |part: StudyPart| args.part == part || (args.part == StudyPart::All && !part.is_beyond_the_paper());
     let mut jobs = Vec::new();
     let tables =
@@ -51,49 +72,48 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         runner::run(&settings, jobs, records, |record| journal.append(&record.to_line()), &lines).map_err(stopped)?;
     let (n_new, seconds) = (records.len() - n_before, lines.seconds());
 
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut add = |name: &str, bytes: &[u8]| files.push((name.to_string(), bytes.to_vec()));
     let mut shown = String::new();
     let contents = contents(args, &settings, &records, &tables)?;
     for (table, entries) in &contents.tables {
         if tables.contains(table) {
-            write(&args.output, &format!("{}.csv", table.name()), &table::csv(entries))?;
-            write(
-                &args.output,
-                &format!("{}.md", table.name()),
-                table::markdown(&settings, *table, entries).as_bytes(),
-            )?;
+            add(&format!("{}.csv", table.name()), &table::csv(entries));
+            add(&format!("{}.md", table.name()), table::markdown(&settings, *table, entries).as_bytes());
             shown += &format!("{}\n", table::text(&settings, *table, entries));
         }
     }
     if wants(StudyPart::Decomposition) {
-        write(&args.output, "decomposition.csv", &decomposition::csv(&contents.decomposition))?;
-        write(&args.output, "decomposition.md", decomposition::markdown(&contents.decomposition).as_bytes())?;
+        add("decomposition.csv", &decomposition::csv(&contents.decomposition));
+        add("decomposition.md", decomposition::markdown(&contents.decomposition).as_bytes());
         shown += &format!("{}\n", decomposition::text(&contents.decomposition));
     }
     if wants(StudyPart::Consistency) {
-        write(&args.output, "consistency.csv", &page::consistency_csv(&contents.consistency))?;
+        add("consistency.csv", &page::consistency_csv(&contents.consistency));
         shown += &page::consistency_text(&contents.consistency);
     }
     if wants(StudyPart::Weights) {
-        write(&args.output, "weights.csv", &page::weights_csv(&contents.weights))?;
-        write(&args.output, "weights-bound.csv", &page::bounds_csv(&contents.bounds))?;
+        add("weights.csv", &page::weights_csv(&contents.weights));
+        add("weights-bound.csv", &page::bounds_csv(&contents.bounds));
         shown += &page::weights_text(&contents.bounds, &contents.weights);
     }
     if wants(StudyPart::Accuracy) {
         let rows = accuracy::rows(&settings, &records, args.reps);
-        write(&args.output, "accuracy.csv", &accuracy::csv(&settings, &rows))?;
-        write(&args.output, "accuracy.md", accuracy::markdown(&settings, &rows).as_bytes())?;
+        add("accuracy.csv", &accuracy::csv(&settings, &rows));
+        add("accuracy.md", accuracy::markdown(&settings, &rows).as_bytes());
         shown += &accuracy::text(&settings, &rows);
     }
     if wants(StudyPart::Coverage) {
         let rows = coverage::rows(&settings, &records, args.reps);
-        write(&args.output, "coverage.csv", &coverage::csv(&settings, &rows))?;
-        write(&args.output, "coverage.md", coverage::markdown(&settings, &rows).as_bytes())?;
+        add("coverage.csv", &coverage::csv(&settings, &rows));
+        add("coverage.md", coverage::markdown(&settings, &rows).as_bytes());
         shown += &coverage::text(&settings, &rows);
     }
     for figure in contents.figures() {
-        write(&args.output, &format!("{}.svg", figure.name), figure.svg.as_bytes())?;
+        add(&format!("{}.svg", figure.name), figure.svg.as_bytes());
     }
-    write(&args.output, "study.html", page::study_page(&settings, &contents).as_bytes())?;
+    add("study.html", page::study_page(&settings, &contents).as_bytes());
+    directory.write(&files)?;
     print(&shown)?;
     let old = if n_before > 0 { format!(", {n_before} were there") } else { String::new() };
     say(&format!("{n_new} data sets in {seconds:.1} s{old}; written to {}", args.output.display()));
@@ -116,16 +136,23 @@ fn refuse_bad(args: &StudyArgs) -> Result<(), Failure> {
 }
 
 /// Opens what was done before; a directory that is something else is left alone.
-fn open(directory: &Path, settings: &Settings) -> Result<(Journal, Records), Failure> {
+fn open(directory: &Path, settings: &Settings) -> Result<(Growing, Journal, Records), Failure> {
     let place = directory.display();
     let journal = directory.join(JOURNAL);
-    let is_other = !directory.is_dir() || (!journal.is_file() && fs::read_dir(directory)?.next().is_some());
-    if directory.symlink_metadata().is_ok() && is_other {
+    let is_other = match directory.symlink_metadata() {
+        Err(_) => false,
+        Ok(_) if !directory.is_dir() => true,
+        Ok(_) if journal.is_file() => false,
+        Ok(_) => fs::read_dir(directory).map_err(named(directory, "listed"))?.next().is_some(),
+    };
+    if is_other {
         return Err(Failure::Input(format!(
             "error: `{place}` exists and is not a study\n  rule:   a study is written into a directory of its own\n  remedy: choose another name with -o"
         )));
     }
-    fs::create_dir_all(directory)?;
+    // A file that may not be written is said at once, not after the work.
+    let growing = Growing::open(directory, "study", &NAMES)?;
+    fs::create_dir_all(directory).map_err(named(directory, "created"))?;
     let line = serde_json::to_string(settings).map_err(|e| Failure::Other(format!("error: {e}")))?;
     let (journal, lines) = Journal::open(&journal, &line).map_err(|e| match e {
         JournalError::OtherSettings { found, .. } => Failure::Input(format!(
@@ -146,7 +173,7 @@ fn open(directory: &Path, settings: &Settings) -> Result<(Journal, Records), Fai
         })?;
         records.insert(record.key.clone(), record);
     }
-    Ok((journal, records))
+    Ok((growing, journal, records))
 }
 
 fn stopped(why: Stopped<std::io::Error>) -> Failure {
@@ -183,8 +210,4 @@ fn contents(args: &StudyArgs, settings: &Settings, records: &Records, asked: &[T
         consistency,
         weights,
     })
-}
-
-fn write(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    Ok(write_file(&directory.join(name), true, Access::Usual, &[], |out| out.write_all(bytes))?)
 }

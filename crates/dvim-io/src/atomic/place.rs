@@ -1,6 +1,6 @@
 //! Places in a folder: temporary names beside them, and renames that never replace what was not looked at.
 
-use super::refusal::{named, refuse};
+use super::refusal::{named, refuse, refuse_as};
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -26,18 +26,16 @@ impl Place {
     /// Finds the folder of a path, which must exist.
     pub fn of(path: &Path) -> io::Result<Place> {
         let (parent, name) = split(path)?;
+        let no_folder = || {
+            let found = format!("`{}` is not a folder that exists", parent.display());
+            refuse_as(io::ErrorKind::Unsupported, found, "an output goes into a folder that exists", "make it first")
+        };
         let folder = parent.canonicalize().map_err(|e| match e.kind() {
-            io::ErrorKind::NotFound => io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("`{}` is not a folder that exists; make it first", parent.display()),
-            ),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => no_folder(),
             _ => named(&parent, "opened")(e),
         })?;
         if !folder.is_dir() {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                format!("`{}` is not a folder that exists; make it first", parent.display()),
-            ));
+            return Err(no_folder());
         }
         Ok(Place { folder, name, shown: path.to_path_buf() })
     }
@@ -215,9 +213,14 @@ fn rename_with(_: &Path, _: &Path, _: Flag) -> Option<io::Result<()>> {
 
 /// Moves to a name that must be free. `AlreadyExists` where it is not.
 pub(super) fn rename_new(from: &Path, to: &Path, is_directory: bool) -> io::Result<()> {
-    if let Some(done) = rename_with(from, to, Flag::NoReplace) {
-        return done;
+    match rename_with(from, to, Flag::NoReplace) {
+        Some(done) => done,
+        None => rename_new_carefully(from, to, is_directory),
     }
+}
+
+/// As [`rename_new`], where the system has no such step.
+fn rename_new_carefully(from: &Path, to: &Path, is_directory: bool) -> io::Result<()> {
     if !is_directory {
         // A hard link fails where the name is taken; not every file system has them.
         match fs::hard_link(from, to) {
@@ -240,11 +243,16 @@ pub(super) fn exchange_files(new: &Path, target: &Place) -> Option<io::Result<()
 
 /// Puts the directory `new` in the place of `target` in one step. Gives the name under which the old one is now.
 pub(super) fn exchange(new: &Path, target: &Place) -> io::Result<PathBuf> {
-    let to = target.path();
-    if let Some(done) = rename_with(new, &to, Flag::Exchange) {
-        return done.map(|()| new.to_path_buf());
+    match rename_with(new, &target.path(), Flag::Exchange) {
+        Some(done) => done.map(|()| new.to_path_buf()),
+        None => exchange_in_two_steps(new, target),
     }
-    // Two steps. A crash between them leaves the old one under a name that `dvim clean` puts back.
+}
+
+/// As [`exchange`], where the system has no such step. A crash between the two steps leaves the old directory under a
+/// name that `dvim clean` puts back.
+fn exchange_in_two_steps(new: &Path, target: &Place) -> io::Result<PathBuf> {
+    let to = target.path();
     let old = target.beside(OLD)?;
     rename_new(&to, &old, true)?;
     match rename_new(new, &to, true) {
@@ -264,4 +272,70 @@ pub(super) fn exchange_back(old: &Path, new: &Path, target: &Place) -> io::Resul
     }
     rename_new(&to, new, true)?;
     rename_new(old, &to, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_planted_name_is_neither_followed_nor_replaced() {
+        let folder = folder_with(&[("victim", "mine")]);
+        let path = |name: &str| folder.path().join(name);
+        std::os::unix::fs::symlink("victim", path("planted")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("dangling")).unwrap();
+        for make_directory in [false, true] {
+            let mut names = ["free", "dangling", "planted"].map(path).to_vec();
+            let make = |p: &Path| if make_directory { create_directory(p) } else { create_file(p, 0o600).map(drop) };
+            let (made, ()) = exclusively(|| Ok(names.pop().unwrap()), make).unwrap();
+            assert_eq!(made, path("free"));
+            assert_eq!(fs::read_to_string(path("victim")).unwrap(), "mine");
+            assert!(!path("nowhere").exists());
+            let _ = fs::remove_file(&made).or_else(|_| fs::remove_dir(&made));
+        }
+    }
+
+    #[test]
+    fn a_rename_to_a_new_name_replaces_nothing() {
+        for careful in [false, true] {
+            let rename = if careful { rename_new_carefully } else { rename_new };
+            let folder = folder_with(&[("new", "new"), ("old", "old"), ("full/thesis", "mine"), ("made/file", "new")]);
+            let path = |name: &str| folder.path().join(name);
+            let taken = |done: io::Result<()>| assert_eq!(done.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+            taken(rename(&path("new"), &path("old"), false));
+            taken(rename(&path("made"), &path("full"), true));
+            taken(rename(&path("made"), &path("old"), true));
+            assert_eq!(fs::read_to_string(path("old")).unwrap(), "old");
+            assert_eq!(fs::read_to_string(path("full/thesis")).unwrap(), "mine");
+            rename(&path("new"), &path("here"), false).unwrap();
+            rename(&path("made"), &path("there"), true).unwrap();
+            assert!(path("here").is_file() && path("there/file").is_file());
+            assert!(!path("new").exists() && !path("made").exists());
+        }
+    }
+
+    #[test]
+    fn directories_change_places_and_back() {
+        for in_two_steps in [false, true] {
+            let exchange = if in_two_steps { exchange_in_two_steps } else { exchange };
+            let folder = folder_with(&[("run/old", "old"), (".hidden/new", "new")]);
+            let (target, new) = (Place::of(&folder.path().join("run")).unwrap(), folder.path().join(".hidden"));
+            let away = exchange(&new, &target).unwrap();
+            assert!(target.path().join("new").is_file() && away.join("old").is_file());
+            exchange_back(&away, &new, &target).unwrap();
+            assert!(target.path().join("old").is_file() && new.join("new").is_file());
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        }
+    }
 }

@@ -77,11 +77,6 @@ pub fn spelled(error: &io::Error, face: &dyn Face) -> String {
     }
 }
 
-/// Whether an error is a [`Refusal`].
-pub fn is_refusal(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|e| e.is::<Refusal>())
-}
-
 /// Adds a path and an action (a past participle, such as `written`) to an error that names none yet.
 pub fn named<'a>(path: &'a Path, action: &'static str) -> impl Fn(io::Error) -> io::Error + 'a {
     move |source| {

@@ -1,7 +1,9 @@
 //! Temporary files and directories: what was made under a hidden name, and how it is removed again.
 
+use super::hidden;
 use super::place::{PARTIAL, Place, create_directory, create_file, exclusively};
 use super::refusal::named;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 pub(super) struct Temporary {
     pub path: PathBuf,
     state: Mutex<State>,
+    /// Tells other processes, by its lock, that this one is at work.
+    _in_use: Option<File>,
 }
 
 /// What there is to remove.
@@ -28,14 +32,24 @@ pub(super) struct State {
 /// Everything that is hidden at the moment, for [`remove_all`].
 static HIDDEN: Mutex<Vec<Weak<Temporary>>> = Mutex::new(Vec::new());
 
+/// The folders in which something was hidden.
+static FOLDERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// The folders in which this process wrote something, or tried to.
+pub fn folders_written() -> Vec<PathBuf> {
+    lock(&FOLDERS).iter().cloned().collect()
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Temporary {
-    fn new(path: PathBuf, state: State) -> Arc<Temporary> {
+    fn new(path: PathBuf, in_use: Option<File>, state: State) -> Arc<Temporary> {
+        in_use.iter().for_each(hidden::lock);
+        lock(&FOLDERS).extend(path.parent().map(Path::to_path_buf));
         let state = Mutex::new(State { place: Some(path.clone()), ..state });
-        let made = Arc::new(Temporary { path, state });
+        let made = Arc::new(Temporary { path, state, _in_use: in_use });
         let mut hidden = lock(&HIDDEN);
         hidden.retain(|t| t.strong_count() > 0);
         hidden.push(Arc::downgrade(&made));
@@ -45,13 +59,14 @@ impl Temporary {
     /// Makes a hidden file beside a place.
     pub fn file(place: &Place, mode: u32) -> io::Result<(Arc<Temporary>, File)> {
         let (path, file) = exclusively(|| place.beside(PARTIAL), |path| create_file(path, mode))?;
-        Ok((Temporary::new(path, State::default()), file))
+        Ok((Temporary::new(path, file.try_clone().ok(), State::default()), file))
     }
 
     /// Makes a hidden directory beside a place; `parents` are folders that were made for it.
     pub fn directory(place: &Place, parents: Vec<PathBuf>) -> io::Result<Arc<Temporary>> {
         let (path, ()) = exclusively(|| place.beside(PARTIAL), create_directory)?;
-        Ok(Temporary::new(path, State { is_directory: true, parents, ..State::default() }))
+        let in_use = File::open(&path).ok();
+        Ok(Temporary::new(path, in_use, State { is_directory: true, parents, ..State::default() }))
     }
 
     /// Makes a file in a directory.
