@@ -2,7 +2,7 @@
 
 use crate::record::ByArm;
 use dvim::audit::baseline::BaselineRow;
-use dvim::audit::individual::{Individual, Spread};
+use dvim::audit::individual::{Individual, Quadrants, Spread};
 use dvim::audit::verdict::Verdict;
 use dvim::cohort::Arm;
 use dvim::estimand::Estimand;
@@ -101,8 +101,9 @@ pub struct QuadrantsRecord {
 }
 
 impl QuadrantsRecord {
-    fn of([fewer, more]: [[usize; 2]; 2]) -> QuadrantsRecord {
-        QuadrantsRecord { more_later: more[1], more_sooner: more[0], fewer_later: fewer[1], fewer_sooner: fewer[0] }
+    fn of(q: Quadrants) -> QuadrantsRecord {
+        let Quadrants { more_later, more_sooner, fewer_later, fewer_sooner } = q;
+        QuadrantsRecord { more_later, more_sooner, fewer_later, fewer_sooner }
     }
 }
 

@@ -78,6 +78,17 @@ fn nobody_served(fewest: usize) -> Problem {
 }
 
 /// Everything that one run found.
+///
+/// ```
+/// use dvim::{Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
+/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// assert_eq!(found.units.len(), found.effects.len());
+/// let average = found.average_cure_effect(&world.cohort, None);
+/// assert!(average.mean.is_some_and(|m| m > 0.0), "this treatment cures more");
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// What was learned.

@@ -3,6 +3,12 @@
 use std::ops::{Index, IndexMut};
 
 /// Which treatment a unit received.
+///
+/// ```
+/// use dvim::Arm;
+///
+/// assert_eq!(Arm::BOTH.map(Arm::name), ["control", "treated"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Arm {
     /// Not treated.
@@ -40,7 +46,7 @@ impl Arm {
 /// A value for each arm.
 ///
 /// ```
-/// use dvim::arm::{Arm, ByArm};
+/// use dvim::{Arm, ByArm};
 ///
 /// let events = ByArm { control: 12, treated: 7 };
 /// assert_eq!(events[Arm::Treated], 7);

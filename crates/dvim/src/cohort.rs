@@ -52,6 +52,19 @@ impl ZeroTime {
 }
 
 /// Which column plays which part.
+///
+/// ```
+/// use dvim::Roles;
+///
+/// let roles = Roles {
+///     time: "days".into(),
+///     event: "relapse".into(),
+///     treatment: "arm".into(),
+///     horizon: 1825.0,
+///     ..Roles::default()
+/// };
+/// assert!(roles.covariates.is_none(), "every other column is a covariate");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Roles {
     /// Time to event or censoring. Without meaning where `dates` is given.
@@ -202,6 +215,31 @@ pub struct Admitted {
 }
 
 /// Validated units in the order of their ids.
+///
+/// ```
+/// use dvim::{Cohort, Column, Roles, Table, Values};
+///
+/// let n = 40;
+/// let numbers = |f: &dyn Fn(usize) -> f64| Values::Number((0..n).map(f).collect::<Vec<f64>>().into());
+/// let column = |name: &str, values: Values| Column { name: name.into(), values };
+/// let table = Table::new(vec![
+///     column("days", numbers(&|i| 10.0 + (i * 37 % 400) as f64)),
+///     column("relapse", numbers(&|i| (i % 3 == 0) as u8 as f64)),
+///     column("arm", numbers(&|i| (i % 2) as f64)),
+///     column("age", numbers(&|i| 40.0 + (i * 7 % 23) as f64)),
+/// ])
+/// .expect("columns of one length");
+/// let roles = Roles {
+///     time: "days".into(),
+///     event: "relapse".into(),
+///     treatment: "arm".into(),
+///     horizon: 300.0,
+///     ..Roles::default()
+/// };
+/// let (cohort, _warnings) = Cohort::from_table(&table, &roles)?;
+/// assert_eq!((cohort.n_units(), cohort.n_covariates()), (40, 1));
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cohort {
     pub(crate) ids: Ids,

@@ -82,6 +82,17 @@ pub struct Intervals {
 }
 
 /// The two effects of one unit, and the groups that they come from.
+///
+/// ```
+/// use dvim::{Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
+/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// let effect = &found.effects[0];
+/// let interval = effect.cure_interval(0.95);
+/// assert!(interval.low <= effect.cure() && effect.cure() <= interval.high);
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effect {
     /// What the groups of each estimand gave in each arm.

@@ -154,6 +154,14 @@ impl ProblemKind {
 }
 
 /// One thing that is wrong with the input, and what to do about it.
+///
+/// ```
+/// use dvim::Options;
+///
+/// let problems = Options { confidence: 2.0, ..Options::default() }.problems([500, 500]);
+/// assert_eq!(problems[0].kind.code(), "bad_option");
+/// assert_eq!(problems[0].column, None);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// What kind.
@@ -260,6 +268,15 @@ impl Problem {
 }
 
 /// Why there is no result.
+///
+/// ```
+/// use dvim::{Error, Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::CureOnly, 200, false, 1);
+/// let options = Options { group_size: 0, ..Options::default() };
+/// let Err(Error::Refused(problems)) = run(&world.cohort, &options, &Unwatched) else { unreachable!() };
+/// assert_eq!(problems[0].kind.code(), "bad_option");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Error {

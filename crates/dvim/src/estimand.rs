@@ -3,6 +3,12 @@
 use std::ops::{Index, IndexMut};
 
 /// One of the two questions: whether the event happens before the horizon, and when.
+///
+/// ```
+/// use dvim::Estimand;
+///
+/// assert_eq!(Estimand::BOTH.map(Estimand::name), ["cure", "time"]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Estimand {
     /// The probability of being event-free at the horizon, P(T ≥ H).
@@ -32,7 +38,7 @@ impl Estimand {
 /// A value for each estimand.
 ///
 /// ```
-/// use dvim::estimand::{ByEstimand, Estimand};
+/// use dvim::{ByEstimand, Estimand};
 ///
 /// let group_size = ByEstimand { cure: 250, time: 125 };
 /// assert_eq!(group_size[Estimand::Time], 125);

@@ -78,6 +78,17 @@ impl DealValues {
 
 /// What was learned. Together with the cohort it answers for any unit, so that it can be saved, and estimation is a pure
 /// function of it.
+///
+/// ```
+/// use dvim::{Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
+/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// assert_eq!(found.fit.deals.len(), 1, "the paper's estimator is one fold without a corrector");
+/// let groups = found.fit.match_groups(&world.cohort, found.units[0] as usize);
+/// assert_eq!(groups.cure.treated.units.len(), 50);
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     /// How it was made.

@@ -15,6 +15,17 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// One match group.
+///
+/// ```
+/// use dvim::{Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
+/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// let groups = found.fit.match_groups(&world.cohort, found.units[0] as usize);
+/// let nearest = groups.cure.control.distance[0];
+/// assert!(groups.cure.control.distance.iter().all(|d| *d >= nearest));
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatchGroup {
     /// Positions of its members in the cohort, nearest first.

@@ -15,6 +15,13 @@ use crate::numeric::normal_quantile;
 use crate::survival::{Step, Summary, SurvivalCurve};
 
 /// A standard error and an interval.
+///
+/// ```
+/// use dvim::Interval;
+///
+/// let interval = Interval { se: Some(1.0), low: -0.5, high: 3.4 };
+/// assert!(interval.covers(0.0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
     /// The standard error; `None` where it is undefined.

@@ -1,38 +1,45 @@
-//! Double variable importance matching: does treatment change *whether* the event happens before
-//! a horizon H (cure), and, for those it does not cure, *when* (the mean event time)?
-//!
-//! # The method in ten lines
-//!
-//! 1. [`cohort::Cohort`]: units with a time, an event, a treatment and covariates; H is applied.
-//! 2. [`split::Split`]: some units of each arm train, the others are estimated.
-//! 3. [`cure::fit`]: a mixture cure model for each arm, on the training set.
-//! 4. [`metric::Metrics`]: the models' coefficients become two metrics, one for each estimand.
-//! 5. [`matching::Index`]: the K nearest units of each arm under each metric, exactly.
-//! 6. [`survival`]: the Kaplan–Meier curve of each match group.
-//! 7. [`effect::Effect`]: cure effect π = S₁(H) − S₀(H); time effect Δ = CMET₁ − CMET₀.
-//! 8. [`analysis::run`] puts these together; [`overview`] looks at a table before anything is fitted.
-//!
-//! # The words
-//!
-//! *Cured* means event-free at H. *CMET* is the conditional mean event time E[T | T < H]. A
-//! positive cure effect means that treatment cures more; a positive time effect means that it
-//! delays events.
+//! Double variable importance matching: does treatment change *whether* the event happens before a horizon H,
+//! and, for those who have it, *when*?
 //!
 //! # One program
 //!
 //! ```
-//! use dvim::analysis::{self, Options, Unwatched};
-//! use dvim::simulate::{Scenario, simulate};
+//! use dvim::{Audit, Options, Scenario, Unwatched, run, simulate};
 //!
 //! let world = simulate(Scenario::BothOverlap, 2_000, false, 1);
-//! let found = analysis::run(&world.cohort, &Options::default(), &Unwatched)?;
-//! let average = found.average_cure_effect(&world.cohort, None);
-//! assert!(average.mean.is_some_and(|m| m > 0.0), "this treatment cures more");
-//! # Ok::<(), dvim::error::Error>(())
+//! let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+//! let audit = Audit::of(&world.cohort, &found, &[])?;
+//! let average = &audit.averages[0];
+//! assert_eq!((average.estimand, average.population.as_str()), ("cure_effect", "all"));
+//! assert!(average.estimate.is_some_and(|m| m > 0.0), "this treatment cures more");
+//! # Ok::<(), dvim::Error>(())
 //! ```
 //!
-//! The engine does no input or output and keeps no state. Modules stand in flow order: each may
-//! use those above it, and none below.
+//! Real data begin as a [`Table`] of named columns. [`Roles`] say which column is the time, the event and the treatment.
+//! [`Cohort::from_table`] accepts the table or refuses it with every [`Problem`] at once. [`run`] gives an [`Analysis`]: what
+//! was learned ([`Fit`]) and the two effects of each unit ([`Effect`]). [`Fit::match_groups`] shows the patients behind one
+//! number, and [`Audit`] says whether the run can be relied on.
+//!
+//! # The method in ten lines
+//!
+//! 1. A *cohort* holds units with a time, an event, a treatment and covariates; H is applied.
+//! 2. Some units *train* a cure model of each arm: who is cured, and when the others have the event.
+//! 3. The coefficients become two *metrics*: which covariates matter for cure, and which for time.
+//! 4. What was learned is a list of *folds*: who is estimated, under which metrics, in groups of which size.
+//! 5. Under each metric the K nearest units of each arm are a unit's *match group*.
+//! 6. A Kaplan–Meier curve of each group gives S(H) and the mean event time before H.
+//! 7. Where a fold has a *corrector*, a model corrects the groups for the difference that remains inside them.
+//! 8. The *cure effect* is π = S₁(H) − S₀(H), the *time effect* Δ = E[T₁ | T₁ < H] − E[T₀ | T₀ < H].
+//! 9. The paper's Algorithm 1 is one fold without a corrector.
+//! 10. The adjusted estimator is several folds with correctors, each learned from the units outside the fold.
+//!
+//! # The words
+//!
+//! *Cured* means event-free at H. A positive cure effect means that treatment cures more. A positive time effect means that
+//! it delays events.
+//!
+//! The engine does no input or output and keeps no state. Its modules stand in the order of the flow: each may use those
+//! above it, and none below. `ARCHITECTURE.md` has the picture.
 
 pub mod setting;
 pub mod phrase;
@@ -72,3 +79,18 @@ pub mod compare;
 pub mod audit;
 pub mod several;
 pub mod simulate;
+
+pub use analysis::{Analysis, run};
+pub use arm::{Arm, ByArm};
+pub use audit::Audit;
+pub use cohort::{Cohort, Roles};
+pub use effect::Effect;
+pub use error::{Error, Problem};
+pub use estimand::{ByEstimand, Estimand};
+pub use fold::Fit;
+pub use inspect::MatchGroup;
+pub use interval::Interval;
+pub use options::{Estimator, Options};
+pub use simulate::{Scenario, simulate};
+pub use table::{Column, Table, Values};
+pub use watch::{Unwatched, Watch};

@@ -14,6 +14,13 @@ use crate::setting::Setting;
 use crate::split::training_size;
 
 /// How effects are estimated from match groups.
+///
+/// ```
+/// use dvim::{Estimator, Options};
+///
+/// let options = Options { estimator: Estimator::Adjusted(Default::default()), ..Options::default() };
+/// assert_eq!(options.estimator.name(), "adjusted");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Estimator {
     /// The paper's Algorithm 1.
@@ -47,6 +54,13 @@ pub fn not_supported(further: &Further, who: &str, remedy: impl Into<Phrase>) ->
 }
 
 /// How to analyse. The horizon is not here: it belongs to the cohort.
+///
+/// ```
+/// use dvim::Options;
+///
+/// let options = Options { group_size: 35, seed: 7, ..Options::default() };
+/// assert_eq!(options.train_fraction, 0.35, "the paper's choice");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// K: units of each arm in each match group.

@@ -219,6 +219,14 @@ impl Ids {
 }
 
 /// Columns of equal length with distinct names.
+///
+/// ```
+/// use dvim::{Column, Table, Values};
+///
+/// let days = Column { name: "days".into(), values: Values::Number(vec![120.0, 365.0].into()) };
+/// let table = Table::new(vec![days]).expect("columns of one length");
+/// assert_eq!((table.n_rows(), table.columns().len()), (2, 1));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     columns: Vec<Column>,

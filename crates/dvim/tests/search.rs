@@ -3,6 +3,7 @@
 use dvim::analysis::{self, Analysis};
 use dvim::cohort::{Arm, Cohort};
 use dvim::constraint::{Caliper, Constraints};
+use dvim::estimand::ByEstimand;
 use dvim::ground::Ground;
 use dvim::inspect::Search;
 use dvim::interval;
@@ -75,6 +76,7 @@ fn another_size_and_horizon_are_another_run_on_the_same_metrics() {
     // The same fit over the same people, who are followed for a shorter time.
     let shorter = Cohort::from_units(cohort.to_units(), earlier);
     let mut fit = found.fit.clone();
+    fit.deals[0].folds[0].group_size = ByEstimand { cure: 15, time: 15 };
     fit.options.group_size = 15;
     for unit in [0, 5, 100, 899] {
         let x = cohort.covariates(unit);

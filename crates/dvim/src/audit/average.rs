@@ -33,6 +33,7 @@ use crate::effect::{Effect, Four};
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::interval::two_sided;
+use crate::joint::Spread;
 use crate::metric::Scaling;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -358,13 +359,13 @@ pub(super) struct Means {
     /// Of the two means, where clusters have units in both arms.
     pub(super) pool_covariance: f64,
     /// Covariance of the true values between units: spread of the estimates less their own variance.
-    pub(super) spread: [[f64; 2]; 2],
+    pub(super) spread: Spread,
     /// Plain variance of the difference between units.
     pub(super) difference_variance: f64,
     /// Expected matching bias of each arm with its variance; `None` where nothing is matched alone.
     pub(super) bias: Option<[(f64, Option<f64>); 2]>,
     /// Covariance of the two means over deals; `None` with one deal.
-    pub(super) deals: Option<[[f64; 2]; 2]>,
+    pub(super) deals: Option<Spread>,
 }
 
 impl Means {
@@ -372,7 +373,8 @@ impl Means {
     fn variance(&self, a: [f64; 2]) -> f64 {
         let pool = a[0] * a[0] * self.pool_variance[0] + a[1] * a[1] * self.pool_variance[1];
         let s = &self.spread;
-        let between = a[0] * a[0] * s[0][0] + 2.0 * a[0] * a[1] * s[0][1] + a[1] * a[1] * s[1][1];
+        let between =
+            a[0] * a[0] * s.variance.control + 2.0 * a[0] * a[1] * s.covariance + a[1] * a[1] * s.variance.treated;
         let pool = (pool + 2.0 * a[0] * a[1] * self.pool_covariance).max(0.0);
         pool + between.max(0.0) / self.n as f64
     }
@@ -580,7 +582,7 @@ fn means_of(analysis: &Analysis, side: Estimand, members: &[usize], of: ByArm<&G
         mean,
         pool_variance: of.map(|of| of.pool_variance[p]).into_array(),
         pool_covariance: 0.0,
-        spread: [[v0 - noise[0], cross], [cross, v1 - noise[1]]],
+        spread: Spread { variance: [v0 - noise[0], v1 - noise[1]].into(), covariance: cross },
         difference_variance: v0 + v1 - 2.0 * cross,
         bias: Some(of.map(|of| (of.bias[p], of.bias_variance[p])).into_array()),
         deals: None,
@@ -624,7 +626,7 @@ pub(super) fn describe(
             split_sd: means
                 .filter(|_| estimand.ends_with("_effect"))
                 .and_then(|m| m.deals)
-                .map(|b| (b[0][0] - 2.0 * b[0][1] + b[1][1]).max(0.0).sqrt()),
+                .map(|b| (b.variance.control - 2.0 * b.covariance + b.variance.treated).max(0.0).sqrt()),
         });
     };
     let contrast = |a: [f64; 2]| {

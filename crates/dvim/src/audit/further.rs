@@ -11,6 +11,7 @@ use crate::cohort::{Arm, Cohort};
 use crate::cure::CureModel;
 use crate::effect::Effect;
 use crate::estimand::Estimand;
+use crate::joint::Spread;
 use crate::outcome::ALONE;
 
 /// What is gathered for one arm and side, by population and unit of the pool.
@@ -188,10 +189,10 @@ fn between(walk: &Walk<'_>, side: Estimand, there: &[usize]) -> Means {
         mean,
         pool_variance: [0.0; 2],
         pool_covariance: 0.0,
-        spread: [
-            [n as f64 * (product(0, 0) - noise[0]), n as f64 * product(0, 1)],
-            [n as f64 * product(0, 1), n as f64 * (product(1, 1) - noise[1])],
-        ],
+        spread: Spread {
+            variance: [0, 1].map(|z| n as f64 * (product(z, z) - noise[z])).into(),
+            covariance: n as f64 * product(0, 1),
+        },
         difference_variance: spread / total * n as f64 / (n as f64 - 1.0).max(1.0),
         bias: None,
         deals: None,

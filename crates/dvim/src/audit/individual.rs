@@ -42,10 +42,34 @@ pub struct Individual {
     pub cure: Option<Spread>,
     /// Time.
     pub time: Option<Spread>,
-    /// Units by the signs of their two effects: `[cures more][delays events]`, as 0 for no and 1 for yes.
-    pub quadrants: [[usize; 2]; 2],
-    /// The same of those both of whose intervals exclude zero.
-    pub certain: [[usize; 2]; 2],
+    /// Units by the signs of their two effects.
+    pub quadrants: Quadrants,
+    /// Units both of whose intervals exclude zero, by the signs of their two effects.
+    pub certain: Quadrants,
+}
+
+/// Units by the signs of their two effects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quadrants {
+    /// Treatment cures more and delays events.
+    pub more_later: usize,
+    /// Treatment cures more and hastens events.
+    pub more_sooner: usize,
+    /// Treatment cures fewer and delays events.
+    pub fewer_later: usize,
+    /// Treatment cures fewer and hastens events.
+    pub fewer_sooner: usize,
+}
+
+impl Quadrants {
+    fn of(&mut self, cure: f64, time: f64) -> &mut usize {
+        match (cure > 0.0, time > 0.0) {
+            (true, true) => &mut self.more_later,
+            (true, false) => &mut self.more_sooner,
+            (false, true) => &mut self.fewer_later,
+            (false, false) => &mut self.fewer_sooner,
+        }
+    }
 }
 
 impl Individual {
@@ -61,13 +85,12 @@ impl Individual {
                 [(Some(e.cure()), Some(of.cure)), (e.time(), of.time)]
             })
             .collect();
-        let (mut quadrants, mut certain) = ([[0; 2]; 2], [[0; 2]; 2]);
+        let (mut quadrants, mut certain) = (Quadrants::default(), Quadrants::default());
         for [(cure, of_cure), (time, of_time)] in &found {
             if let (Some(cure), Some(time)) = (cure, time) {
-                let place = (usize::from(*cure > 0.0), usize::from(*time > 0.0));
-                quadrants[place.0][place.1] += 1;
+                *quadrants.of(*cure, *time) += 1;
                 let sure = |i: &Option<Interval>| i.is_some_and(|i| !i.covers(0.0));
-                certain[place.0][place.1] += usize::from(sure(of_cure) && sure(of_time));
+                *certain.of(*cure, *time) += usize::from(sure(of_cure) && sure(of_time));
             }
         }
         let spread = |side: usize| spread(found.iter().map(|f| f[side]));

@@ -28,6 +28,17 @@ use passes::{Gather, Group, Walk, part};
 use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
 
 /// Everything.
+///
+/// ```
+/// use dvim::{Audit, Options, Scenario, Unwatched, run, simulate};
+///
+/// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
+/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// let audit = Audit::of(&world.cohort, &found, &[])?;
+/// let average = audit.averages.iter().find(|a| a.estimand == "cure_effect" && a.population == "all");
+/// assert!(average.is_some_and(|a| a.se.is_some()));
+/// # Ok::<(), dvim::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
     /// Whether it was asked for; if not, only what needs no group is there.

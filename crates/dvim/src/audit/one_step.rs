@@ -24,6 +24,7 @@ use crate::compare::{self, logistic};
 use crate::estimand::Estimand;
 use crate::fold::Deal;
 use crate::interval::two_sided;
+use crate::joint::Spread;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};
 use crate::numeric::f_upper_tail;
@@ -123,15 +124,15 @@ impl<'a> Scores<'a> {
             if self.arm(i) == z { given(i) * self.weighted_residual(side, i) } else { 0.0 }
         };
         let shift = Arm::BOTH.map(|z| (0..n).map(|i| residual(z, i)).sum::<f64>() / count);
-        let mut covariance = [[0.0; 2]; 2];
+        let mut spread = Spread::default();
         for (i, &is_member) in member.iter().enumerate() {
             let psi = Arm::BOTH.map(|z| {
                 let own = if is_member { self.value(side, z, i) - plain[z.index()] - shift[z.index()] } else { 0.0 };
                 own + residual(z, i)
             });
-            for a in 0..2 {
-                (0..2).for_each(|b| covariance[a][b] += psi[a] * psi[b]);
-            }
+            spread.variance.control += psi[0] * psi[0];
+            spread.variance.treated += psi[1] * psi[1];
+            spread.covariance += psi[0] * psi[1];
         }
         let free = count / (count - 1.0).max(1.0);
         let differences = (0..n).filter(|&i| member[i]).map(|i| {
@@ -143,12 +144,14 @@ impl<'a> Scores<'a> {
             Estimand::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
             Estimand::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
         });
-        let mut spread = covariance.map(|row| row.map(|c| free * c / count));
+        let of_mean = |sum: f64| free * sum / count;
+        spread = Spread { variance: spread.variance.map(of_mean), covariance: of_mean(spread.covariance) };
         // What is left of the variance between deals in a mean of so many.
         let deals = self.between_deals(side, &member, &given);
         if let Some(between) = &deals {
             let left = count / self.deals.len() as f64;
-            (0..2).for_each(|a| (0..2).for_each(|b| spread[a][b] += left * between[a][b]));
+            Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left * between.variance[z]);
+            spread.covariance += left * between.covariance;
         }
         Some(Means {
             n: size,
@@ -163,7 +166,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Covariance over deals of the two arms' means; `None` where there is one.
-    fn between_deals(&self, side: Estimand, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<[[f64; 2]; 2]> {
+    fn between_deals(&self, side: Estimand, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<Spread> {
         let (n, deals) = (member.len(), self.deals.len() as f64);
         if self.deals.len() < 2 || self.deals.iter().any(|r| r.values.is_empty()) {
             return None;
@@ -192,7 +195,8 @@ impl<'a> Scores<'a> {
         let all: Vec<[f64; 2]> = self.deals.iter().map(of).collect();
         let mean = [0, 1].map(|z| all.iter().map(|v| v[z]).sum::<f64>() / deals);
         let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
-        Some([0, 1].map(|a| [0, 1].map(|b| product(a, b) / (deals - 1.0))))
+        let of = |a: usize, b: usize| product(a, b) / (deals - 1.0);
+        Some(Spread { variance: [of(0, 0), of(1, 1)].into(), covariance: of(0, 1) })
     }
 
     /// The average effects.

@@ -141,7 +141,7 @@ impl Influence {
         for t in &ticks {
             seen_area += t.step.time * (level - t.step.survival);
             level = t.step.survival;
-            let mut jump = [[0.0; 2]; 2];
+            let mut jump = [[0.0; 2], [0.0; 2]];
             let all_gone = t.step.n_events == t.step.n_at_risk;
             if t.step.n_events + t.step.n_competing > 0 && !all_gone {
                 let (r, hazard, any) = (t.at_risk, t.deaths / t.at_risk, (t.deaths + t.competing) / t.at_risk);
