@@ -85,7 +85,8 @@ fn report_inside(args: &FitArgs) -> Result<Option<String>, Failure> {
 fn refuse_too_large(args: &FitArgs, options: &Options, table: &Path) -> Result<(), Failure> {
     let (Some(shape), Some(available)) = (forecast_shape(table), available()) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
-    let needed = |n: usize| dvim::memory::memory_needed(n, p.max(1), options, !args.no_audit);
+    let threads = rayon::current_num_threads();
+    let needed = |n: usize| dvim::memory::memory_needed(n, p.max(1), options, !args.no_audit, threads);
     if needed(shape.n_rows) <= available {
         return Ok(());
     }

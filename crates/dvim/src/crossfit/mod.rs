@@ -19,6 +19,7 @@ mod tune;
 
 pub(crate) use setting::Standardised;
 pub use setting::deal_folds;
+pub(crate) use tune::KEPT_COORDINATES;
 
 use crate::arm::{Arm, ByArm};
 use crate::constraint::Unserved;

@@ -36,7 +36,7 @@ impl<'a> Tuned<'a> {
 }
 
 /// Coordinates of all folds' indices up to which they are kept from the choice of K for the groups: some 100 MB.
-const KEPT_COORDINATES: usize = 10_000_000;
+pub(crate) const KEPT_COORDINATES: usize = 10_000_000;
 
 /// Own-arm loss of a corrected value against what was seen of the unit.
 ///
