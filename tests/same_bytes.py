@@ -495,7 +495,8 @@ def normalised(outputs, version, expected):
 def difference(name, old, new):
     """A few lines that show where two outputs differ."""
     try:
-        a, b = (data.decode().replace("><", ">\n<").splitlines() for data in (old, new))
+        # Pages and JSON may have one long line: their elements and values are compared one by one.
+        a, b = (data.decode().replace("><", ">\n<").replace(',"', ',\n"').splitlines() for data in (old, new))
     except UnicodeDecodeError:
         at = next((i for i, (x, y) in enumerate(zip(old, new)) if x != y), min(len(old), len(new)))
         return [
