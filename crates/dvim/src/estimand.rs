@@ -75,6 +75,11 @@ macro_rules! pair {
                 $by { $first: f(self.$first), $second: f(self.$second) }
             }
 
+            /// Pairs each value with that of another.
+            pub fn zip<U>(self, other: $by<U>) -> $by<(T, U)> {
+                $by { $first: (self.$first, other.$first), $second: (self.$second, other.$second) }
+            }
+
             /// References to both values.
             pub fn each_ref(&self) -> $by<&T> {
                 $by { $first: &self.$first, $second: &self.$second }

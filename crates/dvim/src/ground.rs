@@ -20,7 +20,6 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 /// Units estimated between two looks at the watch: large enough that the search can order them
 /// well, small enough that memory stays bounded and a cancelled run stops within a second.
@@ -41,13 +40,12 @@ pub struct Ground<'a> {
     pub(crate) fewest: usize,
 }
 
-/// Where what a group gives is put.
+/// Where what a group gives is put, and what is noted of the group.
 struct Slot<'s, M> {
-    unit: usize,
     estimate: &'s mut GroupEstimate,
-    measure: &'s mut M,
-    /// The members by their places in the order of time, and the distance of the nearest.
-    kept: Option<(&'s mut [u32], &'s mut f64)>,
+    noted: M,
+    /// The number of candidates, where they are too few.
+    few: Option<u32>,
 }
 
 /// Units in the match spaces of one estimand.
@@ -79,8 +77,8 @@ impl<'p> Placed<'p> {
 pub(crate) struct Block<'b> {
     pub(crate) queries: Queries<'b>,
     pub(crate) placed: ByEstimand<Placed<'b>>,
-    /// Room for their groups, where these are to be kept.
-    pub(crate) keep: bool,
+    /// Whether [`Found::nearest`] is needed.
+    pub(crate) nearest: bool,
 }
 
 /// A search that is at hand, or was made for one use.
@@ -101,14 +99,14 @@ impl<'s> std::ops::Deref for Ready<'_, 's> {
 }
 
 /// What was found of the units of a block.
-pub(crate) struct Filled {
+pub(crate) struct Filled<M> {
     /// Units without enough candidates, ascending, by their position in the block.
     pub(crate) unserved: Vec<(usize, Unserved)>,
-    /// The groups, where they were kept.
-    pub(crate) groups: Option<Four<Groups>>,
+    /// What was noted of the groups of each unit.
+    pub(crate) noted: Four<Vec<M>>,
 }
 
-/// Says what is known of a unit's group before it is searched for: what it gave, and what was measured of it.
+/// Says what is known of a unit's group before it is searched for: what it gave, and what was noted of it.
 pub(crate) type Known<'k, M> = &'k (dyn Fn(Estimand, Arm, usize) -> Option<(GroupEstimate, M)> + Sync);
 
 /// What was made of many units.
@@ -198,73 +196,49 @@ impl<'a> Ground<'a> {
         ByEstimand::join(|estimand| ByArm::join(|arm| of(estimand, arm)))
     }
 
-    /// Finds the four groups of each unit of a block. Writes what they give into `effects`, and what `measure` says of each
-    /// into `measures`. Groups that are `known` are not searched for. `search` gives one arm under one metric of the fold.
+    /// Finds the four groups of each unit of a block and writes what they give into `effects`. `start` makes room for what `note`
+    /// says of each group. Groups that are `known` are not searched for. `search` gives one arm under one metric of the fold.
     #[allow(clippy::too_many_arguments, reason = "what is asked, where the answers go, and how they are found")]
-    pub(crate) fn fill<'s, 'r, M: Send>(
+    pub(crate) fn fill<'s, 'r, M: Send + Sync>(
         &self,
         fold: &Fold,
         block: &Block<'_>,
         effects: &mut [Effect],
-        measures: &mut Four<Vec<M>>,
         search: impl Fn(Estimand, Arm) -> Ready<'r, 's> + Sync,
-        measure: impl Fn(Estimand, Arm, &Found<'_>) -> M + Sync,
+        mut start: impl FnMut(Estimand, Arm) -> M,
+        note: impl Fn(Estimand, Arm, &mut M, &Found<'_>) + Sync,
         known: Option<Known<'_, M>>,
-    ) -> Filled
+    ) -> Filled<M>
     where
         's: 'r,
     {
         let n = effects.len();
-        let mut groups = block.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::blank(n, k))));
-        // How far the group of a unit reaches in the control arm.
-        let mut reach = ByEstimand::of(|_| vec![0.0; n]);
         let mut slots: Four<Vec<Slot<'_, M>>> = ByEstimand::of(|_| ByArm::of(|_| Vec::with_capacity(n)));
-        let mut rooms: Vec<_> =
-            groups.iter_mut().flat_map(ByEstimand::each_mut).flat_map(ByArm::each_mut).map(Groups::rooms).collect();
-        let mut places: Vec<_> =
-            measures.each_mut().into_iter().flat_map(ByArm::each_mut).map(|m| m.iter_mut()).collect();
+        // Of groups that are known: the unit, how far the group reaches, and what was noted.
+        let mut given: Four<Vec<(usize, f64, M)>> = ByEstimand::of(|_| ByArm::of(|_| Vec::new()));
         for (unit, effect) in effects.iter_mut().enumerate() {
             let estimates = effect.groups.each_mut().into_iter().flat_map(ByArm::each_mut);
-            for (i, ((estimand, arm), estimate)) in all_four().zip(estimates).enumerate() {
-                let measure = places[i].next().expect("a place for each unit");
-                let kept = rooms.get_mut(i).and_then(Iterator::next);
+            for ((estimand, arm), estimate) in all_four().zip(estimates) {
                 match known.and_then(|known| known(estimand, arm, unit)) {
-                    Some(of_group) => {
-                        (*estimate, *measure) = of_group;
-                        if arm == Arm::Control {
-                            reach[estimand][unit] = estimate.diameter * estimate.diameter;
-                        }
+                    Some((group, noted)) => {
+                        given[estimand][arm].push((unit, group.diameter * group.diameter, noted));
+                        *estimate = group;
                     }
-                    None => slots[estimand][arm].push(Slot { unit, estimate, measure, kept }),
+                    None => slots[estimand][arm].push(Slot { estimate, noted: start(estimand, arm), few: None }),
                 }
             }
         }
-        let few: Mutex<Vec<(usize, Arm, usize)>> = Mutex::default();
-        let visit = |estimand: Estimand, arm: Arm, slot: &mut Slot<'_, M>, found: Result<Found<'_>, usize>| match found
-        {
-            Ok(found) => {
-                *slot.measure = measure(estimand, arm, &found);
-                *slot.estimate = found.estimate;
-                if let Some((ranks, nearest)) = &mut slot.kept {
-                    ranks.copy_from_slice(found.ranks);
-                    **nearest = found.nearest;
-                }
-            }
-            Err(candidates) => {
-                few.lock().unwrap_or_else(PoisonError::into_inner).push((slot.unit, arm, candidates));
-            }
-        };
         // One arm after the other: how far the group of a unit reaches in one is a good guess for the other.
-        let under = |estimand: Estimand, slots: &mut ByArm<Vec<Slot<'_, M>>>, reach: &mut [f64]| {
-            let mut order = Vec::new();
+        let under = |estimand: Estimand, slots: &mut ByArm<Vec<Slot<'_, M>>>, given: &ByArm<Vec<(usize, f64, M)>>| {
+            let total = |arm: Arm| fold.metrics[estimand][arm].weights.iter().sum::<f64>();
+            let (mut reach, mut order, mut few) = (Vec::new(), Vec::new(), Vec::new());
             for arm in Arm::BOTH {
                 let slots = &mut slots[arm];
-                let sought = Sought::new(slots, block, estimand, arm);
-                let hints = (arm == Arm::Treated).then(|| {
-                    let total = |z: Arm| fold.metrics[estimand][z].weights.iter().sum::<f64>();
-                    let scale = total(Arm::Treated) / total(Arm::Control);
-                    slots.iter().map(|slot| reach[slot.unit] * scale).collect::<Vec<f64>>()
-                });
+                let sought = Sought::new(&given[arm], block, block.placed[estimand].of(arm));
+                let unit = |q: usize| sought.some.as_ref().map_or(q, |some| some.units[q]);
+                let scale = total(Arm::Treated) / total(Arm::Control);
+                let hints: Option<Vec<f64>> =
+                    (arm == Arm::Treated).then(|| (0..slots.len()).map(|q| reach[unit(q)] * scale).collect());
                 let hints = hints.as_deref().map(|squared| Hints {
                     squared,
                     order: Some(order.as_slice()).filter(|o: &&[u32]| o.len() == slots.len()),
@@ -275,39 +249,48 @@ impl<'a> Ground<'a> {
                     group_size: fold.group_size[estimand],
                     fewest: self.fewest,
                 };
-                let help = Help { hints, nearest: block.keep };
-                order = search(estimand, arm).sets(&ask, help, slots, |slot, found| visit(estimand, arm, slot, found));
-                if arm == Arm::Control {
-                    for slot in slots {
-                        reach[slot.unit] = slot.estimate.diameter * slot.estimate.diameter;
+                let help = Help { hints, nearest: block.nearest };
+                order = search(estimand, arm).sets(&ask, help, slots, |slot, found| match found {
+                    Ok(found) => {
+                        note(estimand, arm, &mut slot.noted, &found);
+                        *slot.estimate = found.estimate;
                     }
+                    Err(candidates) => slot.few = Some(candidates as u32),
+                });
+                few.extend(slots.iter().enumerate().filter_map(|(q, slot)| Some((unit(q), arm, slot.few?))));
+                if arm == Arm::Control {
+                    reach.resize(n, 0.0);
+                    let found = slots.iter().map(|slot| slot.estimate.diameter * slot.estimate.diameter);
+                    found.enumerate().for_each(|(q, squared)| reach[unit(q)] = squared);
+                    given[arm].iter().for_each(|(unit, squared, _)| reach[*unit] = *squared);
                 }
             }
+            few
         };
-        let (of_cure, of_time) = (&mut slots.cure, &mut slots.time);
-        let (to_cure, to_time) = (&mut reach.cure, &mut reach.time);
         // Both metrics at once: where one of them waits for its last unit the other goes on.
-        rayon::join(|| under(Estimand::Cure, of_cure, to_cure), || under(Estimand::Time, of_time, to_time));
-        drop(slots);
-        drop(rooms);
-        let unserved = self.unserved(few.into_inner().unwrap_or_else(PoisonError::into_inner));
-        Filled { unserved, groups }
+        let (of_cure, of_time) = (&mut slots.cure, &mut slots.time);
+        let (mut few, of_time) =
+            rayon::join(|| under(Estimand::Cure, of_cure, &given.cure), || under(Estimand::Time, of_time, &given.time));
+        few.extend(of_time);
+        let in_order = |(slots, given)| in_order(slots, given);
+        let noted = slots.zip(given).map(|(slots, given)| slots.zip(given).map(in_order));
+        Filled { unserved: self.unserved(few), noted }
     }
 
     /// Why units have no effect, from the arms in which they have too few candidates.
-    fn unserved(&self, few: Vec<(usize, Arm, usize)>) -> Vec<(usize, Unserved)> {
+    fn unserved(&self, few: Vec<(usize, Arm, u32)>) -> Vec<(usize, Unserved)> {
         let mut out: BTreeMap<usize, Unserved> = BTreeMap::new();
         for (unit, arm, candidates) in few {
             // What an arm has beyond the fewest is of no interest.
             let nothing = Unserved { candidates: ByArm::of(|_| self.fewest), group_size: self.fewest };
-            out.entry(unit).or_insert(nothing).candidates[arm] = candidates;
+            out.entry(unit).or_insert(nothing).candidates[arm] = candidates as usize;
         }
         out.into_iter().collect()
     }
 
     /// Estimates units under one fold, block by block. `measure` sees each group; `finish` sees the units of a block with what was
-    /// measured, and may correct their effects.
-    pub(crate) fn estimate<M: Send + Default + Clone>(
+    /// measured, and may correct their effects. Groups that are kept are measured by nobody: no corrector needs them.
+    pub(crate) fn estimate<M: Send + Sync + Default>(
         &self,
         fold: &Fold,
         asked: &Asked<'_>,
@@ -332,26 +315,44 @@ impl<'a> Ground<'a> {
                     Some(all) => Placed::Shared(Cow::Owned(all.points[estimand].some(of.clone()))),
                     None => Placed::new(&fold.metrics[estimand], &rows),
                 }),
-                keep: asked.keep,
+                nearest: asked.keep,
             };
             let from = effects.len();
             effects.par_extend(of.clone().into_par_iter().with_min_len(512).map(|_| Effect::NOTHING));
-            let mut measures = ByEstimand::of(|_| ByArm::of(|_| vec![M::default(); of.len()]));
             let at_hand = |estimand: Estimand, arm: Arm| Ready::AtHand(&searches[estimand][arm]);
-            let filled = self.fill(fold, &block, &mut effects[from..], &mut measures, at_hand, &measure, None);
-            finish(of.clone(), &rows, &mut effects[from..], &measures);
-            if let (Some(all), Some(of_block)) = (&mut groups, filled.groups) {
-                let all = all.each_mut().into_iter().flat_map(ByArm::each_mut);
-                all.zip(of_block.into_iter().flatten()).for_each(|(all, some)| all.append(some, &filled.unserved));
-            }
-            if !filled.unserved.is_empty() {
-                let mut without = filled.unserved.iter().map(|(q, _)| from + q).peekable();
+            let (here, all) = (&mut effects[from..], &mut groups);
+            let without = match all {
+                Some(all) => {
+                    let mut some = fold.group_size.map(|k| ByArm::of(|_| Groups::blank(of.len(), k)));
+                    let mut rooms = some.each_mut().map(|of_arms| of_arms.each_mut().map(Groups::rooms));
+                    let start = |e: Estimand, z: Arm| rooms[e][z].next().expect("room for each group");
+                    let keep = |_: Estimand, _: Arm, room: &mut (&mut [u32], &mut f64), found: &Found<'_>| {
+                        room.0.copy_from_slice(found.ranks);
+                        *room.1 = found.nearest;
+                    };
+                    let unserved = self.fill(fold, &block, here, at_hand, start, keep, None).unserved;
+                    drop(rooms);
+                    let some = some.into_iter().flatten();
+                    let all = all.each_mut().into_iter().flat_map(ByArm::each_mut);
+                    all.zip(some).for_each(|(all, some)| all.append(some, &unserved));
+                    unserved
+                }
+                None => {
+                    let start = |_: Estimand, _: Arm| M::default();
+                    let note = |e: Estimand, z: Arm, m: &mut M, found: &Found<'_>| *m = measure(e, z, found);
+                    let filled = self.fill(fold, &block, here, at_hand, start, note, None);
+                    finish(of.clone(), &rows, &mut effects[from..], &filled.noted);
+                    filled.unserved
+                }
+            };
+            if !without.is_empty() {
+                let mut places = without.iter().map(|(q, _)| from + q).peekable();
                 let mut at = 0..;
                 effects.retain(|_| {
                     let q = at.next().expect("counted up");
-                    without.next_if_eq(&q).is_none()
+                    places.next_if_eq(&q).is_none()
                 });
-                unserved.extend(filled.unserved.into_iter().map(|(q, why)| (start + q, why)));
+                unserved.extend(without.into_iter().map(|(q, why)| (start + q, why)));
             }
         }
         watch.progress("matching", n, n);
@@ -401,32 +402,55 @@ impl<'a> Ground<'a> {
     }
 }
 
+/// What was noted of the groups of all units, from those that were searched for and those that were known.
+fn in_order<M>(slots: Vec<Slot<'_, M>>, given: Vec<(usize, f64, M)>) -> Vec<M> {
+    let (mut slots, mut given) = (slots.into_iter(), given.into_iter().peekable());
+    let n = slots.len() + given.len();
+    let of = |unit: usize| match given.next_if(|(known, _, _)| *known == unit) {
+        Some((_, _, noted)) => noted,
+        None => slots.next().expect("each unit has a slot or was known").noted,
+    };
+    (0..n).map(of).collect()
+}
+
 /// The units of a block whose groups in one arm are not known yet.
 struct Sought<'b> {
     placed: Cow<'b, Points>,
-    /// Covariates and positions in the cohort of these units; `None` where they are all units of the block.
-    some: Option<(Vec<f64>, Vec<Option<u32>>)>,
+    /// These units; `None` where they are all units of the block.
+    some: Option<Subset>,
+}
+
+/// Some units of a block.
+struct Subset {
+    units: Vec<usize>,
+    covariates: Vec<f64>,
+    own: Vec<Option<u32>>,
 }
 
 impl<'b> Sought<'b> {
-    fn new<M>(slots: &[Slot<'_, M>], block: &'b Block<'_>, estimand: Estimand, arm: Arm) -> Sought<'b> {
-        let (placed, queries) = (block.placed[estimand].of(arm), &block.queries);
-        if slots.len() == queries.own.len() {
+    fn new<M>(given: &[(usize, f64, M)], block: &'b Block<'_>, placed: &'b Points) -> Sought<'b> {
+        if given.is_empty() {
             return Sought { placed: Cow::Borrowed(placed), some: None };
         }
-        let p = queries.covariates.len() / queries.own.len().max(1);
-        let row = |slot: &Slot<'_, M>| &queries.covariates[slot.unit * p..(slot.unit + 1) * p];
-        let rows = slots.iter().flat_map(row).copied().collect();
-        let coords = slots.iter().flat_map(|slot| placed.point(slot.unit)).copied().collect();
+        let Queries { covariates, own } = block.queries;
+        let mut known = given.iter().map(|(unit, _, _)| *unit).peekable();
+        let units: Vec<usize> = (0..own.len()).filter(|unit| known.next_if_eq(unit).is_none()).collect();
+        let p = covariates.len() / own.len().max(1);
+        let rows = units.iter().flat_map(|&unit| &covariates[unit * p..(unit + 1) * p]);
+        let coords = units.iter().flat_map(|&unit| placed.point(unit)).copied().collect();
         Sought {
             placed: Cow::Owned(Points { dim: placed.dim, coords }),
-            some: Some((rows, slots.iter().map(|slot| queries.own[slot.unit]).collect())),
+            some: Some(Subset {
+                covariates: rows.copied().collect(),
+                own: units.iter().map(|&unit| own[unit]).collect(),
+                units,
+            }),
         }
     }
 
     fn queries<'q>(&'q self, block: &Block<'q>) -> Queries<'q> {
         match &self.some {
-            Some((covariates, own)) => Queries { covariates, own },
+            Some(some) => Queries { covariates: &some.covariates, own: &some.own },
             None => block.queries,
         }
     }

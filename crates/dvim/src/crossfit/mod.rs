@@ -286,13 +286,13 @@ impl Matching<'_> {
         let block = Block {
             queries: Queries { covariates: &rows, own: &own },
             placed: fold.metrics.each_ref().map(|of_arms| Placed::new(of_arms, &rows)),
-            keep: false,
+            nearest: false,
         };
         let mut effects = vec![Effect::NOTHING; units.len()];
-        let mut offsets = ByEstimand::of(|_| ByArm::of(|_| vec![Offset::default(); units.len()]));
         let expected = &predictions.of_pool[number];
-        let measure = |estimand: Estimand, arm: Arm, found: &Found<'_>| {
-            Offset::of(estimand, &found.estimate, found.ranks.iter().map(|&r| expected[arm][r as usize]))
+        let note = |estimand: Estimand, arm: Arm, offset: &mut Offset, found: &Found<'_>| {
+            let members = found.ranks.iter().map(|&r| expected[arm][r as usize]);
+            *offset = Offset::of(estimand, &found.estimate, members);
         };
         let search = |estimand: Estimand, arm: Arm| match tuned.search(number, estimand, arm) {
             Some(search) => Ready::AtHand(search),
@@ -304,7 +304,9 @@ impl Matching<'_> {
             let tried = size[estimand].filter(|_| cohort.arm(i) == arm)?;
             tuned.known[estimand][i].get(tried).copied()
         };
-        let filled = ground.fill(fold, &block, &mut effects, &mut offsets, search, measure, Some(&known));
+        let start = |_: Estimand, _: Arm| Offset::default();
+        let filled = ground.fill(fold, &block, &mut effects, search, start, note, Some(&known));
+        let offsets = &filled.noted;
         let mut is_served = vec![true; units.len()];
         filled.unserved.iter().for_each(|(q, _)| is_served[*q] = false);
         let offsets_of = |q: usize| offsets.each_ref().map(|of_arms| of_arms.each_ref().map(|all| all[q]));
