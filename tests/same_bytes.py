@@ -358,6 +358,7 @@ def combinations():
         f"!check nowhere.csv {R}",
         f"!fit bad.csv {R} -o run",
     ]
+    c["refused-usage"] = ["!check small.csv --event event --treatment treatment --horizon 800", "!fit", "!nothing"]
     c["refused-columns"] = [
         f"!check registry.csv {R} --id patient",
         f"!check registry.csv {R} --exact sexx",
@@ -571,6 +572,11 @@ def main():
     versions = [words.split()[-1] for words in said]
     n_different = 0
     with tempfile.TemporaryDirectory(prefix="same-bytes-") as folder:
+        # Messages name the program by its file: both are called dvim, wherever they lie.
+        for side, binary in enumerate(binaries):
+            binaries[side] = Path(folder) / "bin" / str(side) / "dvim"
+            binaries[side].parent.mkdir(parents=True)
+            binaries[side].symlink_to(binary)
         tables = Path(folder) / "tables"
         tables.mkdir()
         cohorts(binaries[0], tables)
