@@ -38,7 +38,7 @@ fn further_world() -> World {
         cluster: Some((0..n).map(|i| (i % 30) as u32).collect()),
         competing: Some(other),
     };
-    of(Cohort::from_units(units, 800.0), &Options { group_size: 20, ..Options::default() })
+    of(Cohort::from_parts(units, None, 800.0).expect("sound parts"), &Options { group_size: 20, ..Options::default() })
 }
 
 fn of(cohort: Cohort, options: &Options) -> World {

@@ -19,6 +19,7 @@ use dvim::arm::ByArm;
 use dvim::audit::Audit;
 use dvim::cohort::{Arm, Cohort, Flow, Units};
 use dvim::correction::FoldModel;
+use dvim::cure::ArmModels;
 use dvim::effect::Corrected;
 use dvim::error::Problem;
 use dvim::estimand::ByEstimand;
@@ -31,6 +32,7 @@ use dvim::outcome::Further;
 use dvim::phrase;
 use dvim::phrase::{Action, Face, Phrase};
 use dvim::setting::Setting;
+use dvim::split::Trained;
 use dvim::table::Ids;
 use dvim_report::cross_fit::{CrossFitRecord, KeptDeal, PredictorRecord};
 use dvim_report::record::{
@@ -295,7 +297,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         further: further_names(units.further).iter().map(|n| n.to_string()).collect(),
         cross_fit: CrossFitRecord::of(fit),
         corrected: corrected_width(fit.deals.len()),
-        fold_models: fold_models(fit).map(|m| PredictorRecord::from(&m.predictor)).collect(),
+        fold_models: fold_models(fit).map(|m| PredictorRecord::from(&*m.predictor)).collect(),
     };
     out.write_all(MAGIC)?;
     out.write_all(&[LAYOUT])?;
@@ -346,7 +348,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
             write_array(out, &model.covariance, |x| x.to_le_bytes())?;
         }
     }
-    for model in &fit.description.models {
+    for model in fit.description.models.each_ref() {
         write_array(out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
     let digest = out.so_far();
@@ -547,14 +549,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
             other => return Err(format!("its units have something unknown, `{other}`")),
         }
     }
-    let is_sound = further.weight.iter().flatten().all(|w| *w > 0.0 && w.is_finite())
-        && further
-            .entry
-            .iter()
-            .flatten()
-            .zip(&time)
-            .all(|(e, t)| *e >= 0.0 && *e < t.min(header.horizon) - dvim::cohort::TIE_TOLERANCE * header.horizon);
-    if further_names(&further) != header.further || !is_sound {
+    if further_names(&further) != header.further {
         return Err("its parts do not fit together".into());
     }
     let units = Units {
@@ -567,10 +562,11 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         names: header.names,
         labels: header.labels,
     };
-    let mut cohort = Cohort::from_units(units, header.horizon);
-    if !header.covariates.is_empty() {
-        cohort = cohort.with_schema(CovariateRecord::schema(&header.covariates, p)?);
-    }
+    let schema = match &header.covariates[..] {
+        [] => None,
+        records => Some(CovariateRecord::schema(records, p)?),
+    };
+    let cohort = Cohort::from_parts(units, schema, header.horizon).map_err(refused)?;
     let metrics = header.metrics.metrics();
     let (mut cross_fit, mut corrected, mut residuals) = (None, Vec::new(), Vec::with_capacity(n));
     if let Some(record) = &header.cross_fit {
@@ -603,7 +599,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
                 let predictor = models.next().ok_or("a fold has no model")??;
                 let both = 2 * predictor.n_parameters();
                 let covariance = rest.array(both * both, f64::from_le_bytes)?;
-                deal.models.push(FoldModel { predictor, covariance });
+                deal.models.push(FoldModel { predictor: Trained::restored(predictor), covariance });
             }
         }
         if models.next().is_some() {
@@ -622,8 +618,9 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
         treated: treated.model(cov_treated?, header.horizon)?,
     };
     let fit = match cross_fit {
-        None => Fit::of_one_fold(options, is_training, models, metrics),
+        None => Fit::of_one_fold(options, is_training, models.map(Trained::restored), metrics),
         Some((deals, told)) => {
+            let models = ArmModels::Described(models);
             let description = Description { models, metrics, cross_fit: Some(told) };
             Fit { options, is_training, deals, residuals, description }
         }
@@ -635,13 +632,23 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     Ok((cohort, fit, corrected))
 }
 
+/// The first problem for which the door refuses the units of a run.
+fn refused(error: dvim::error::Error) -> String {
+    match error {
+        dvim::error::Error::Refused(problems) if !problems.is_empty() => {
+            format!("its units are no cohort ({})", problems[0].found.spelled(&dvim::phrase::Fields))
+        }
+        other => other.to_string(),
+    }
+}
+
 /// Whether the parts of a run are of one size, and its numbers numbers: nothing after this validates.
 fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
     let p = cohort.n_covariates();
     let metrics = [&fit.description.metrics.cure, &fit.description.metrics.time];
     let sized =
         metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
-            && fit.description.models.iter().all(|m| {
+            && fit.description.models.each_ref().iter().all(|m| {
                 let q = 2 * p + 3;
                 let parts = [&m.cure, &m.latency];
                 let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
@@ -650,15 +657,11 @@ fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
                     && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
             });
     let units = 0..cohort.n_units();
-    let valid = cohort.horizon() > 0.0
-        && cohort.horizon().is_finite()
-        && units.clone().all(|i| cohort.recorded(i).0 > 0.0 && cohort.recorded(i).0.is_finite())
-        && cohort.all_covariates().iter().all(|x| x.abs() <= dvim::cohort::LARGEST_VALUE)
-        && metrics.iter().all(|m| {
-            m.weights.iter().all(|w| (0.0..=dvim::cohort::LARGEST_VALUE).contains(w))
-                && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
-                && m.scaling.center.iter().all(|c| c.is_finite())
-        });
+    let valid = metrics.iter().all(|m| {
+        m.weights.iter().all(|w| (0.0..=dvim::cohort::LARGEST_VALUE).contains(w))
+            && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
+            && m.scaling.center.iter().all(|c| c.is_finite())
+    });
     let k = fit.options.fewest();
     let usable = fit.folds().all(|f| {
         let weights = |m: &Metric| m.weights.len() == p && m.weights.iter().all(|w| *w >= 0.0 && w.is_finite());

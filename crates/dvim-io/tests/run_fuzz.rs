@@ -45,7 +45,7 @@ fn cohort() -> Cohort {
         labels: ["0".into(), "1".into()],
         further: Default::default(),
     };
-    Cohort::from_units(units, w.cohort.horizon()).with_schema(schema)
+    Cohort::from_parts(units, Some(schema), w.cohort.horizon()).expect("sound parts")
 }
 
 /// The files of a run that is in order.

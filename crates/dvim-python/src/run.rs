@@ -475,11 +475,11 @@ pub fn simulate<'py>(
         .find(|s| s.name() == scenario)
         .ok_or_else(|| bad(py, format!("there is no scenario `{scenario}`")))?;
     let (cohort, truth) = watch::run(py, None, None, move |_| {
-        let world = dvim::simulate::simulate(scenario, n, confounded, seed);
+        let drawn = dvim::simulate::draw(scenario, n, confounded, seed);
         // A cohort has the types that its file would be read with; the truth has numbers, also where all are whole.
-        let cohort = columns::of_csv(|_| None, |out| tables::write_cohort(out, &world.cohort));
+        let cohort = columns::of_csv(|_| None, |out| tables::write_cohort(out, &drawn.units.as_recorded()));
         let kinds = |name: &str| (name != "id").then_some(ColumnKind::Number);
-        Ok((cohort, columns::of_csv(kinds, |out| tables::write_truth(out, &world))))
+        Ok((cohort, columns::of_csv(kinds, |out| tables::write_truth(out, &drawn.units.ids, &drawn.truth))))
     })?;
     Ok((columns::to_python(py, cohort)?, columns::to_python(py, truth)?))
 }
@@ -630,7 +630,7 @@ pub fn fit_cure(
     let work = move |_: &dyn Watch| {
         let data =
             ArmData { time: &time, event: &event, covariates: &covariates, n_covariates, horizon, further: None };
-        cure::fit(&data, &options).map_err(|e| Error::Model { arm: "only", reason: e.to_string() })
+        cure::describe(&data, &options).map_err(|e| Error::Model { arm: "only", reason: e.to_string() })
     };
     Ok(CureModel(watch::run(py, None, None, work)?))
 }

@@ -2,7 +2,7 @@
 
 use dvim::analysis::Analysis;
 use dvim::arm::ByArm;
-use dvim::cohort::{Arm, Cohort};
+use dvim::cohort::{Arm, Cohort, Recorded};
 use dvim::constraint::Unserved;
 use dvim::cure::Part;
 use dvim::effect::Effect;
@@ -11,6 +11,8 @@ use dvim::fold::Fit;
 use dvim::inspect::UnitGroups;
 use dvim::interval::{Interval, two_sided};
 use dvim::schema::Kind;
+use dvim::simulate::Truth;
+use dvim::table::Ids;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -454,7 +456,7 @@ pub fn weight_rows<'a>(
 ) -> impl Iterator<Item = [Cell<'a>; WEIGHT_COLUMNS.len()]> {
     let fit = &analysis.fit;
     let scaling = &fit.description.metrics.cure.scaling;
-    let ByArm { control, treated } = &fit.description.models;
+    let ByArm { control, treated } = fit.description.models.each_ref();
     let columns = cohort.schema().iter().flat_map(|c| c.columns().map(move |j| (c, j)));
     columns.map(move |(c, j)| {
         let fill = match (c.fill, &c.kind) {
@@ -497,21 +499,22 @@ pub fn write_weights(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis)
 }
 
 /// A simulated cohort: `id,time,event,treatment,x1,…`.
-pub fn write_cohort(out: &mut impl Write, cohort: &Cohort) -> io::Result<()> {
+pub fn write_cohort(out: &mut impl Write, units: &Recorded<'_>) -> io::Result<()> {
     let mut names = vec!["id", "time", "event", "treatment"];
-    names.extend(cohort.names().iter().map(String::as_str));
+    names.extend(units.names.iter().map(String::as_str));
     header(&names).write_to(out)?;
-    write_rows(out, cohort.n_units(), |row, i| {
-        let (time, event) = cohort.recorded(i);
-        row.text(&cohort.ids().text(i)).number(time).count(usize::from(event)).text(cohort.label(cohort.arm(i)));
-        cohort.covariates(i).iter().for_each(|v| {
+    let p = units.names.len();
+    write_rows(out, units.time.len(), |row, i| {
+        let label = &units.labels[units.arm[i].index()];
+        row.text(&units.ids.text(i)).number(units.time[i]).count(usize::from(units.event[i])).text(label);
+        units.covariates[i * p..(i + 1) * p].iter().for_each(|v| {
             row.number(*v);
         });
     })
 }
 
 /// The truth of a simulated cohort.
-pub fn write_truth(out: &mut impl Write, world: &dvim::simulate::Simulated) -> io::Result<()> {
+pub fn write_truth(out: &mut impl Write, ids: &Ids, truth: &[Truth]) -> io::Result<()> {
     header(&[
         "id",
         "cure_effect",
@@ -522,10 +525,10 @@ pub fn write_truth(out: &mut impl Write, world: &dvim::simulate::Simulated) -> i
         "mean_event_time_control",
     ])
     .write_to(out)?;
-    write_rows(out, world.truth.len(), |row, i| {
-        let t = &world.truth[i];
+    write_rows(out, truth.len(), |row, i| {
+        let t = &truth[i];
         let ByArm { control, treated } = t.arms;
-        row.text(&world.cohort.ids().text(i)).number(t.cure_effect()).number(t.time_effect());
+        row.text(&ids.text(i)).number(t.cure_effect()).number(t.time_effect());
         row.number(treated.cure_probability).number(control.cure_probability);
         row.number(treated.mean_event_time).number(control.mean_event_time);
     })

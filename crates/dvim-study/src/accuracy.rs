@@ -68,7 +68,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         let rows: Vec<f64> =
             by_paper.units.iter().flat_map(|&i| world.cohort.covariates(i as usize)).copied().collect();
         let scaled = by_paper.fit.description.metrics.cure.scaling.apply(&rows);
-        let ByArm { control, treated } = &by_paper.fit.description.models;
+        let ByArm { control, treated } = by_paper.fit.description.models.each_ref();
         let rows = || scaled.chunks_exact(world.cohort.n_covariates());
         let cure: Vec<f64> = rows().map(|x| treated.cure_probability(x) - control.cure_probability(x)).collect();
         let time: Vec<Option<f64>> =

@@ -59,7 +59,7 @@ fn likelihood(repeats: usize) {
     }
     let data = ArmData { time: &time, event: &event, covariates: &x, n_covariates: 20, horizon: 800.0, further: None };
     for _ in 0..repeats {
-        let model = cure::fit(&data, &FitOptions::default()).expect("there are events");
+        let model = cure::describe(&data, &FitOptions::default()).expect("there are events");
         assert!(model.certificate.converged, "the work is that of a fit that succeeds");
         std::hint::black_box(model);
     }

@@ -4,8 +4,7 @@ use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
 use crate::crossfit::{self, CrossFitted};
-use crate::cure::{self, CureModel};
-use crate::design;
+use crate::cure::{self, ArmModels, CureModel};
 use crate::effect::{Corrected, Effect, Flag, Four};
 use crate::error::{Error, Problem, ProblemKind};
 use crate::estimand::{ByEstimand, Estimand};
@@ -17,7 +16,7 @@ use crate::newcomers::Newcomers;
 use crate::options::{AdjustedOptions, Estimator, Options};
 use crate::phrase;
 use crate::setting::Setting;
-use crate::split::Split;
+use crate::split::{Split, Trained};
 use crate::watch::Watch;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -229,7 +228,8 @@ impl Fit {
             || Split::honest(cohort, options.train_fraction, options.seed),
             || Scaling::of(cohort, options.scale),
         );
-        let models = fit_models(cohort, &split, &scaling, &options.fit, None, watch)?;
+        let training = split.training();
+        let models = fit_models(watch, |arm| cure::fit(&training, arm, &scaling, &options.fit))?;
         let metrics = Metrics::learn_for(cohort, &models, &scaling, options.metric);
         let is_training = split.is_training().to_vec();
         Ok(Fit::of_one_fold(options.clone(), is_training, models, metrics))
@@ -239,7 +239,7 @@ impl Fit {
     pub fn of_one_fold(
         options: Options,
         is_training: Vec<bool>,
-        models: ByArm<CureModel>,
+        models: ByArm<Trained<CureModel>>,
         metrics: ByEstimand<Metric>,
     ) -> Fit {
         let fold = Fold {
@@ -250,7 +250,7 @@ impl Fit {
         };
         let fold_of = is_training.iter().map(|trains| if *trains { NO_FOLD } else { 0 }).collect();
         let deals = vec![Deal { fold_of, folds: vec![fold], values: Vec::new() }];
-        let description = Description { models, metrics, cross_fit: None };
+        let description = Description { models: ArmModels::Trained(models), metrics, cross_fit: None };
         Fit { options, is_training, deals, residuals: Vec::new(), description }
     }
 
@@ -315,27 +315,17 @@ fn cross_fit(
         Metric { weights: weights.collect(), scaling: scaling.clone() }
     };
     let metrics = ByEstimand::of(mean_metric);
-    // Two models of everybody describe the cohort; no estimate uses them.
-    let everyone = Split::restored(cohort, vec![true; cohort.n_units()]);
     let kept = described(cohort, &metrics);
-    let models = fit_models(cohort, &everyone, &scaling, &options.fit, kept.as_deref(), watch)?;
+    let describe = |arm: Arm| cure::describe_arm(cohort, arm, &scaling, &options.fit, kept.as_deref());
+    let models = ArmModels::Described(fit_models(watch, describe)?);
     let description = Description { models, metrics, cross_fit: Some(told) };
     Analysis::of_cross_fit(Fit { options: options.clone(), is_training, deals, residuals, description }, effects)
 }
 
-/// The two cure models of a training set, on scaled covariates.
-fn fit_models(
-    cohort: &Cohort,
-    split: &Split,
-    scaling: &Scaling,
-    options: &cure::FitOptions,
-    kept: Option<&[bool]>,
-    watch: &dyn Watch,
-) -> Result<ByArm<CureModel>, Error> {
-    let training = split.training();
+/// The cure models of both arms.
+fn fit_models<M: Send>(watch: &dyn Watch, fit: impl Fn(Arm) -> Result<M, Error> + Sync) -> Result<ByArm<M>, Error> {
     watch.progress("fitting the cure models", 0, 2);
-    let fit_arm = |arm: Arm| design::fit_among(cohort, arm, &training.arm(arm), scaling, options, kept);
-    let (control, treated) = rayon::join(|| fit_arm(Arm::Control), || fit_arm(Arm::Treated));
+    let ByArm { control, treated } = ByArm::join(fit);
     let models = ByArm { control: control?, treated: treated? };
     watch.progress("fitting the cure models", 2, 2);
     Ok(models)

@@ -1,7 +1,7 @@
 //! The cohort: units with a time, an event, an arm and covariates, and the horizon.
 //!
-//! This is the only door. Everything that can be wrong with a table is found here, all at once;
-//! once a [`Cohort`] exists nothing downstream validates. Three policies are applied here and
+//! This is the only door, for tables ([`Cohort::admit`]) and for arrays ([`Cohort::from_parts`]). Everything that can be wrong is
+//! found here, all at once; once a [`Cohort`] exists nothing downstream validates. Three policies are applied here and
 //! nowhere else (docs/methods.md, "The door"):
 //!
 //! - **Order.** Units are sorted by id, so that no later result depends on the order of rows.
@@ -9,6 +9,7 @@
 //! - **Ties.** Times that differ by no more than [`TIE_TOLERANCE`]·H are one time.
 
 mod admit;
+mod parts;
 mod read;
 
 pub use crate::arm::Arm;
@@ -258,8 +259,8 @@ pub struct Cohort {
     further: Further,
 }
 
-/// The parts of a cohort, for a caller that has arrays rather than a table: a simulation, or a
-/// saved run. They are taken as valid (finite covariates, positive times, distinct ids).
+/// The parts of a cohort, for a caller that has arrays rather than a table: a simulation, or a saved run. They become a
+/// cohort by [`Cohort::from_parts`].
 #[derive(Clone, Debug)]
 pub struct Units {
     /// Unit ids.
@@ -280,7 +281,7 @@ pub struct Units {
     pub further: Further,
 }
 
-/// The same arrays where a cohort holds them.
+/// The parts of a cohort where somebody else holds them.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorded<'a> {
     /// Unit ids.
@@ -299,6 +300,14 @@ pub struct Recorded<'a> {
     pub labels: &'a [String; 2],
     /// Weights, entries, clusters and other causes.
     pub further: &'a Further,
+}
+
+impl Units {
+    /// These arrays, lent.
+    pub fn as_recorded(&self) -> Recorded<'_> {
+        let Units { ids, time, event, arm, covariates, names, labels, further } = self;
+        Recorded { ids, time, event, arm, covariates, names, labels, further }
+    }
 }
 
 impl Cohort {
@@ -331,13 +340,9 @@ impl Cohort {
         self
     }
 
-    /// A cohort from valid arrays: sorts by id, applies the horizon and merges tied times.
-    pub fn from_units(units: Units, horizon: f64) -> Cohort {
-        Cohort::of_units(units, None, horizon)
-    }
-
-    /// The same where times and events at the horizon are known already.
-    fn of_units(units: Units, mut capped: Option<(Vec<f64>, Vec<bool>)>, horizon: f64) -> Cohort {
+    /// A cohort from arrays that the door has seen: sorts by id, applies the horizon and merges tied times. `capped` are times
+    /// and events at the horizon, where they are known already.
+    pub(crate) fn of_units(units: Units, mut capped: Option<(Vec<f64>, Vec<bool>)>, horizon: f64) -> Cohort {
         let p = units.names.len();
         let order = id_order(&units.ids);
         let in_order = order.windows(2).all(|w| w[0] < w[1]);
@@ -535,7 +540,7 @@ impl Cohort {
         }
     }
 
-    /// Copies of the arrays of this cohort, as recorded.
+    /// Copies of the arrays of this cohort, as recorded: for a cohort that differs from it in some of them.
     pub fn to_units(&self) -> Units {
         let Recorded { ids, time, event, arm, covariates, names, labels, further } = self.as_recorded();
         Units {

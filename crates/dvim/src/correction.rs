@@ -12,12 +12,13 @@ use crate::estimand::{ByEstimand, Estimand};
 use crate::group::{GroupEstimate, Pool};
 use crate::joint::{Certainty, Prediction, Predictor, Spread};
 use crate::numeric::expit;
+use crate::split::Trained;
 
 /// The model of one fold: what it says of any unit, and how sure it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldModel {
     /// What it says.
-    pub predictor: Predictor,
+    pub predictor: Trained<Predictor>,
     /// Covariance of its parameters, row-major: see [`Certainty`].
     pub covariance: Vec<f64>,
 }

@@ -8,7 +8,7 @@
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::correction::Corrector;
-use crate::cure::CureModel;
+use crate::cure::{ArmModels, CureModel};
 use crate::effect::Four;
 use crate::error::{Problem, ProblemKind};
 use crate::estimand::{ByEstimand, Estimand};
@@ -18,6 +18,7 @@ use crate::metric::Metric;
 use crate::options::Options;
 use crate::phrase;
 use crate::setting::Setting;
+use crate::split::Trained;
 use std::borrow::Cow;
 
 /// How some units are matched.
@@ -107,7 +108,7 @@ pub struct Fit {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The cure models of the arms.
-    pub models: ByArm<CureModel>,
+    pub models: ArmModels,
     /// The metric of each estimand: the mean over folds and arms.
     pub metrics: ByEstimand<Metric>,
     /// What cross-fitting chose, and how; `None` after one honest split.
@@ -274,8 +275,8 @@ impl Fit {
     }
 
     /// The models that trained on some units and are asked about others; `None` where the models only describe the cohort.
-    pub fn trained_models(&self) -> Option<&ByArm<CureModel>> {
-        self.is_training.contains(&true).then_some(&self.description.models)
+    pub fn trained_models(&self) -> Option<&ByArm<Trained<CureModel>>> {
+        self.description.models.trained()
     }
 
     /// Medians over the estimated units of the standard deviations of the two effects over the deals; `None` with one deal.

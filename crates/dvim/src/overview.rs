@@ -123,7 +123,7 @@ impl Overview {
             problems.extend(further.and_then(|f| options.unsupported(&f)));
         }
         if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
-            let cohort = Cohort::from_units(units.clone(), roles.horizon).with_schema(schema.clone());
+            let cohort = Cohort::of_units(units.clone(), None, roles.horizon).with_schema(schema.clone());
             problems.extend(Rules::new(&options.constraints, &cohort).err().unwrap_or_default());
         }
         let id = roles.id_column(table.columns().iter().map(|c| c.name.as_str()));

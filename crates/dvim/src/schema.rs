@@ -466,15 +466,7 @@ pub(crate) fn encode(
                 Kind::Category { levels } => levels.first().cloned().unwrap_or_default(),
                 _ => first_known.to_string(),
             };
-            problems.push(
-                Problem::error(
-                    ProblemKind::ConstantCovariate,
-                    format!("every value is {shown}"),
-                    "a covariate must vary: a constant tells nobody apart",
-                    phrase!["leave the column out with ", Setting::Drop],
-                )
-                .column(&column.name),
-            );
+            problems.push(constant_covariate(&column.name, &shown));
             complete = false;
             continue;
         }
@@ -536,6 +528,16 @@ pub(crate) fn encode(
         }
     });
     Some(out)
+}
+
+pub(crate) fn constant_covariate(name: &str, shown: &str) -> Problem {
+    Problem::error(
+        ProblemKind::ConstantCovariate,
+        format!("every value is {shown}"),
+        "a covariate must vary: a constant tells nobody apart",
+        phrase!["leave the column out with ", Setting::Drop],
+    )
+    .column(name)
 }
 
 /// The median of a number (the lower of two), the most frequent level of a category (the first of ties).
@@ -675,7 +677,7 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
     if problems.is_empty() { Ok(out) } else { Err(problems) }
 }
 
-fn unknown_level(bad: &RowList, example: &[String], levels: &[String]) -> Problem {
+pub(crate) fn unknown_level(bad: &RowList, example: &[String], levels: &[String]) -> Problem {
     let mut shown: Vec<String> = levels.iter().take(8).cloned().collect();
     let more = if levels.len() > shown.len() { ", …" } else { "" };
     shown.truncate(8);

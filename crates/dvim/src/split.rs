@@ -1,7 +1,8 @@
 //! The honest split: some units train the models, the others are estimated.
 //!
-//! The two sets are different types. [`TrainingSet`] is the only thing a cure model can be fitted
-//! on, so that the outcome of an estimation unit cannot reach a model or a metric.
+//! The two sets are different types. A [`TrainingSet`] is made by a split or as the complement of a fold, and in no other way.
+//! [`Trained`] marks a model that was fitted to a training set. Metrics and corrections take such models only, so that the
+//! outcome of a unit cannot reach its own estimate through a model.
 //!
 //! A unit's place is decided by its id and the seed alone: in each arm the units with the smallest
 //! SipHash-2-4 of their id, keyed with the seed, form the training set. The order of rows plays no
@@ -21,16 +22,75 @@ pub struct Split<'a> {
 }
 
 /// Units whose outcomes may be learned from.
-#[derive(Clone, Copy, Debug)]
-pub struct TrainingSet<'a>(&'a Split<'a>);
+#[derive(Clone, Debug)]
+pub struct TrainingSet<'a> {
+    cohort: &'a Cohort,
+    units: Vec<u32>,
+}
+
+/// A model that was fitted to a training set, and to nothing else. The functions `fit` of the two
+/// kinds of cure model make it.
+///
+/// A metric can be learned from such models, and not from models that describe everybody:
+///
+/// ```
+/// # use dvim::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
+/// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
+/// # let scaling = Scaling::of(cohort, Scale::Standard);
+/// let training = Split::honest(cohort, 0.35, 1).training();
+/// let models = ByArm::of(|arm| cure::fit(&training, arm, &scaling, &options).unwrap());
+/// Metrics::learn(&models, &scaling, MetricChoice::Separate);
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use dvim::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
+/// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
+/// # let scaling = Scaling::of(cohort, Scale::Standard);
+/// let models = ByArm::of(|arm| cure::describe_arm(cohort, arm, &scaling, &options, None).unwrap());
+/// Metrics::learn(&models, &scaling, MetricChoice::Separate);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained<M>(M);
+
+impl<M> Trained<M> {
+    /// Vouches for a model that was fitted to this training set.
+    pub(crate) fn on(_: &TrainingSet<'_>, model: M) -> Trained<M> {
+        Trained(model)
+    }
+
+    /// Vouches for a model of a saved run, which trained when the run was made.
+    pub fn restored(model: M) -> Trained<M> {
+        Trained(model)
+    }
+
+    /// Gives up the mark.
+    pub fn into_inner(self) -> M {
+        self.0
+    }
+
+    /// Turns the model into a part of it, which trained on the same units.
+    pub fn map<N>(self, part: impl FnOnce(M) -> N) -> Trained<N> {
+        Trained(part(self.0))
+    }
+}
+
+impl<M> std::ops::Deref for Trained<M> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.0
+    }
+}
 
 /// Units to be estimated, and to be matched with.
 #[derive(Clone, Copy, Debug)]
 pub struct EstimationSet<'a>(&'a Split<'a>);
 
-/// Outcomes and covariates of one arm of the training set.
+/// Outcomes and covariates of units of one arm.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TrainingArm {
+pub struct ArmOutcomes {
     /// Times, horizon applied.
     pub time: Vec<f64>,
     /// Events before the horizon.
@@ -74,8 +134,8 @@ impl<'a> Split<'a> {
     }
 
     /// The units that train.
-    pub fn training(&'a self) -> TrainingSet<'a> {
-        TrainingSet(self)
+    pub fn training(&self) -> TrainingSet<'a> {
+        TrainingSet { cohort: self.cohort, units: self.units(None, true) }
     }
 
     /// The units that are estimated.
@@ -104,27 +164,54 @@ pub(crate) fn hash_id(seed: u64, id: &str) -> u64 {
     hasher.finish()
 }
 
-impl TrainingSet<'_> {
+impl<'a> TrainingSet<'a> {
+    /// The units outside of one fold: those for which `fold_of` says another number.
+    ///
+    /// # Panics
+    /// If there is not one fold for each unit.
+    pub fn outside(cohort: &'a Cohort, fold_of: &[u8], fold: u8) -> TrainingSet<'a> {
+        assert_eq!(fold_of.len(), cohort.n_units(), "one fold for each unit");
+        let units = (0..cohort.n_units() as u32).filter(|&i| fold_of[i as usize] != fold).collect();
+        TrainingSet { cohort, units }
+    }
+
+    /// The units of a sample that are outside of one fold, in the order of the sample.
+    pub fn sampled_outside(cohort: &'a Cohort, sample: &[u32], fold_of: &[u8], fold: u8) -> TrainingSet<'a> {
+        let units = sample.iter().copied().filter(|&i| fold_of[i as usize] != fold).collect();
+        TrainingSet { cohort, units }
+    }
+
     /// Outcomes and covariates of one arm.
-    pub fn arm(&self, arm: Arm) -> TrainingArm {
-        let cohort = self.0.cohort;
-        let units = self.0.units(Some(arm), true);
+    pub fn arm(&self, arm: Arm) -> ArmOutcomes {
+        let of_arm = |i: &u32| self.cohort.arm(*i as usize) == arm;
+        ArmOutcomes::of(self.cohort, self.units.iter().copied().filter(of_arm).collect())
+    }
+
+    /// Positions of the units in the cohort.
+    pub fn units(&self) -> &[u32] {
+        &self.units
+    }
+
+    /// The cohort it is part of: for covariates, arms and names.
+    pub fn cohort(&self) -> &'a Cohort {
+        self.cohort
+    }
+}
+
+impl ArmOutcomes {
+    /// Outcomes and covariates of these units, which are of one arm.
+    pub(crate) fn of(cohort: &Cohort, units: Vec<u32>) -> ArmOutcomes {
         let further = cohort.further().select(&units);
         let n = units.len();
         let covariates = Vec::with_capacity(n * cohort.n_covariates());
         let (time, event) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        let mut out = TrainingArm { time, event, covariates, further };
+        let mut out = ArmOutcomes { time, event, covariates, further };
         for i in units.into_iter().map(|i| i as usize) {
             out.time.push(cohort.time(i));
             out.event.push(cohort.event(i));
             out.covariates.extend_from_slice(cohort.covariates(i));
         }
         out
-    }
-
-    /// The cohort it is part of: for covariates, arms and names.
-    pub fn cohort(&self) -> &Cohort {
-        self.0.cohort
     }
 }
 

@@ -32,7 +32,7 @@ fn analyse(cohort: &Cohort, options: &Options) -> Analysis {
 fn changed(world: &Simulated, change: impl Fn(&mut Units)) -> Cohort {
     let mut units = world.cohort.to_units();
     change(&mut units);
-    Cohort::from_units(units, world.cohort.horizon())
+    Cohort::from_parts(units, None, world.cohort.horizon()).expect("sound parts")
 }
 
 /// A unit's own outcome trains nothing that is used for it: change the outcome, and its estimate stays to the last bit.

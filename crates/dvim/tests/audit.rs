@@ -82,7 +82,7 @@ fn groups_of_everybody_give_greenwood() {
     units.event = keep.iter().map(|&i| units.event[i]).collect();
     units.arm = keep.iter().map(|&i| units.arm[i]).collect();
     units.ids = dvim::table::Ids::Rows(keep.len());
-    let cohort = Cohort::from_units(units, 800.0);
+    let cohort = Cohort::from_parts(units, None, 800.0).expect("sound parts");
     let arm = cohort.units_of(Arm::Treated).len();
     let k = arm - (arm as f64 * 0.35).round() as usize;
     let found = analysis::run(&cohort, &Options { group_size: k, ..Options::default() }, &Unwatched).expect("a run");
@@ -103,7 +103,7 @@ fn groups_of_everybody_give_greenwood() {
 fn short_follow_up_is_caught() {
     let world = simulate(Scenario::CureOnly, 4000, false, 5);
     let of = |units: dvim::cohort::Units, horizon: f64, arm: Option<Arm>| -> FollowUp {
-        let all = FollowUp::of_all(&Cohort::from_units(units, horizon));
+        let all = FollowUp::of_all(&Cohort::from_parts(units, None, horizon).expect("sound parts"));
         all.into_iter().find(|f| f.arm == arm).expect("all, treated and control")
     };
     let verdict = |units, horizon, arm| of(units, horizon, arm).verdict;
@@ -178,7 +178,7 @@ fn units_without_comparable_patients_are_named() {
     for &i in &lonely {
         (16..20).for_each(|j| units.covariates[i * p + j] += 30.0);
     }
-    let cohort = Cohort::from_units(units, 800.0);
+    let cohort = Cohort::from_parts(units, None, 800.0).expect("sound parts");
     let found = analysis::run(&cohort, &Options::default(), &Unwatched).expect("a run");
     let named: Vec<u32> = Balance::of(&Walk::new(&cohort, &found)).alone.iter().map(|a| a.0).collect();
     let expected = lonely.iter().map(|&i| i as u32).filter(|i| found.units.contains(i));

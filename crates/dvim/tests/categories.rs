@@ -146,7 +146,7 @@ fn the_model_is_that_of_dummies_under_any_reference() {
                 horizon: cohort.horizon(),
                 further: None,
             };
-            let other = cure::fit(&data, &cure::FitOptions::default()).unwrap();
+            let other = cure::describe(&data, &cure::FitOptions::default()).unwrap();
             assert!((model.log_likelihood - other.log_likelihood).abs() < 1e-7);
             for i in (0..cohort.n_units()).step_by(37) {
                 let x = cohort.covariates(i);
@@ -186,7 +186,7 @@ fn the_order_of_levels_does_not_matter() {
             let grade = cohort.schema().last().unwrap();
             let level = |k: usize| grade.first + (0..4).find(|&l| grade.level(l) == names[k]).unwrap();
             let coefficients: Vec<f64> =
-                (0..4).map(|k| fit.description.models.treated.cure.coefficients[level(k)]).collect();
+                (0..4).map(|k| fit.description.models[Arm::Treated].cure.coefficients[level(k)]).collect();
             let weights = [&fit.description.metrics.cure.weights, &fit.description.metrics.time.weights].map(|w| {
                 let of = &w[grade.columns()];
                 assert!(of.iter().all(|v| v == &of[0]), "one weight for the category");
@@ -217,11 +217,15 @@ fn levels_of_one_arm_are_said_and_served() {
     let fit = Fit::learn(&cohort, &options(0.0), &Unwatched).unwrap();
     assert!(!fit.level_problems(&cohort).is_empty());
     let d = cohort.schema().last().unwrap().columns().end - 1;
-    assert_eq!(fit.description.models.treated.cure.coefficients[d], 0.0, "a level that was not seen gets the mean");
+    assert_eq!(
+        fit.description.models[Arm::Treated].cure.coefficients[d],
+        0.0,
+        "a level that was not seen gets the mean"
+    );
     assert!(
-        fit.description.models.iter().all(|m| m.certificate.flags.is_empty()),
+        fit.description.models.each_ref().iter().all(|m| m.certificate.flags.is_empty()),
         "{:?}",
-        fit.description.models.treated.certificate.flags
+        fit.description.models[Arm::Treated].certificate.flags
     );
 }
 

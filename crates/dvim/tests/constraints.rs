@@ -51,7 +51,7 @@ fn cohort(n: usize, seed: u64) -> Cohort {
         labels: ["0".into(), "1".into()],
         further: Default::default(),
     };
-    Cohort::from_units(units, w.cohort.horizon()).with_schema(schema)
+    Cohort::from_parts(units, Some(schema), w.cohort.horizon()).expect("sound parts")
 }
 
 fn constraints() -> impl Strategy<Value = Constraints> {

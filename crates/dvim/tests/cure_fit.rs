@@ -4,7 +4,7 @@ mod data;
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::cure::{CureModel, FitError, FitOptions, Flag, StopReason, fit};
+use dvim::cure::{CureModel, FitError, FitOptions, Flag, StopReason, describe};
 use naive::{Arm, Random, Truth, log_likelihood, paper_like, parameters, simulate};
 
 fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
@@ -12,7 +12,7 @@ fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
 }
 
 fn certified(arm: &Arm) -> CureModel {
-    let model = fit(&arm.view(), &FitOptions::default()).unwrap();
+    let model = describe(&arm.view(), &FitOptions::default()).unwrap();
     assert_eq!(model.certificate.stop_reason, StopReason::Maximum, "{:?}", model.certificate);
     assert!(model.certificate.converged && model.certificate.penalty.is_none());
     model
@@ -134,7 +134,7 @@ fn needs_data_real_cohorts_are_fitted_per_arm() {
         for value in ["0", "1"] {
             let rows: Vec<_> = rows.iter().filter(|r| r[treatment] == value).collect();
             let arm = arm_of(&rows, time, event, covariates, horizon);
-            let model = fit(&arm.view(), &FitOptions::default()).unwrap();
+            let model = describe(&arm.view(), &FitOptions::default()).unwrap();
             eprintln!("{name} arm {value}: {:?}", model.certificate);
             assert!(model.certificate.converged);
             if model.certificate.penalty.is_none() {
@@ -282,7 +282,7 @@ fn ridge_shrinks_and_its_optimum_is_one() {
         })
         .collect();
     let options = FitOptions { cure_ridge: 40.0, latency_ridge: 15.0, ..FitOptions::default() };
-    let model = fit(&arm.view(), &options).unwrap();
+    let model = describe(&arm.view(), &options).unwrap();
     let penalty = model.certificate.penalty.unwrap();
     assert_eq!((model.certificate.stop_reason, penalty.remedy), (StopReason::PenalisedMaximum, None));
     assert!(model.certificate.flags.is_empty());
@@ -322,7 +322,7 @@ fn small(time: &[f64], event: &[bool], covariates: &[f64], horizon: f64) -> Arm 
 #[test]
 fn what_cannot_be_fitted_is_an_error() {
     let options = FitOptions::default();
-    let error = |arm: &Arm| fit(&arm.view(), &options).unwrap_err();
+    let error = |arm: &Arm| describe(&arm.view(), &options).unwrap_err();
     assert_eq!(error(&small(&[], &[], &[], 1.0)), FitError::NoUnits);
     assert_eq!(error(&small(&[0.5, 1.0], &[false, false], &[], 1.0)), FitError::NoEvent { n_units: 2 });
     // An event at the horizon is not before it; one at time zero is no event time.
@@ -337,7 +337,7 @@ fn what_cannot_be_fitted_is_an_error() {
     assert_eq!(error(&small(&[0.5], &[true], &[], 0.0)), FitError::NotFinite { what: "horizon", position: 0 });
     let negative = FitOptions { cure_ridge: -1.0, ..FitOptions::default() };
     let one = small(&[0.5], &[true], &[], 1.0);
-    assert_eq!(fit(&one.view(), &negative).unwrap_err(), FitError::Option { name: "cure_ridge" });
+    assert_eq!(describe(&one.view(), &negative).unwrap_err(), FitError::Option { name: "cure_ridge" });
 }
 
 /// Where the likelihood has no finite maximum the answer is penalised, converged for that problem, and says why.
@@ -395,7 +395,7 @@ fn every_degenerate_case_is_flagged_and_answered() {
     zero.event[0] = true;
     cases.push(("zero", zero, |f| matches!(f, Flag::EventAtZero { n_units: 1 })));
     for (name, arm, expected) in cases {
-        let model = fit(&arm.view(), &FitOptions::default()).unwrap();
+        let model = describe(&arm.view(), &FitOptions::default()).unwrap();
         let certificate = &model.certificate;
         eprintln!("{name}: {certificate:?}");
         assert!(certificate.flags.iter().any(expected), "{name}: {:?}", certificate.flags);
@@ -432,7 +432,7 @@ fn tiny_tails_stay_finite() {
     // Strong effects: predictions far outside the data must stay probabilities and times.
     let truth = Truth { cure: vec![0.0, 3.0], latency: vec![4.0, -2.0], sigma: 0.3 };
     let arm = simulate(2000, &truth, 800.0, 3.0, &mut Random(8));
-    let model = fit(&arm.view(), &FitOptions::default()).unwrap();
+    let model = describe(&arm.view(), &FitOptions::default()).unwrap();
     for x in [-1e6, -40.0, 0.0, 40.0, 1e6] {
         let (p, mean, s) = (model.cure_probability(&[x]), model.mean_event_time(&[x]), model.survival(&[x], 400.0));
         assert!(

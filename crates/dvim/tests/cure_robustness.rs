@@ -6,7 +6,7 @@ mod naive;
 
 use std::time::{Duration, Instant};
 
-use dvim::cure::{CureModel, FitOptions, Flag, StopReason, fit};
+use dvim::cure::{CureModel, FitOptions, Flag, StopReason, describe};
 use naive::{Arm, Random, log_likelihood, parameters};
 
 /// A data set drawn from many kinds of trouble; `seed` says which, and all of it.
@@ -228,7 +228,7 @@ fn run(seeds: std::ops::Range<u64>) -> (Tally, Vec<String>) {
     for seed in seeds {
         let arm = hostile(seed);
         let start = Instant::now();
-        let answer = std::panic::catch_unwind(|| fit(&arm.view(), &FitOptions::default()));
+        let answer = std::panic::catch_unwind(|| describe(&arm.view(), &FitOptions::default()));
         let took = start.elapsed();
         tally.total += took;
         if took > tally.slowest {
@@ -300,7 +300,7 @@ fn ten_thousand_random_data_sets() {
 fn one_random_data_set() {
     let seed = std::env::var("DVIM_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(0);
     let arm = hostile(seed);
-    let model = fit(&arm.view(), &FitOptions::default());
+    let model = describe(&arm.view(), &FitOptions::default());
     eprintln!("{model:#?}");
     if let Ok(model) = model {
         eprintln!("{:?}", check(&arm, &model, &mut Random(seed)));
@@ -371,7 +371,7 @@ fn hard_data_are_answered() {
             arm.event.push(row[1] == 1.0);
             arm.covariates.extend(&row[2..]);
         }
-        let model = fit(&arm.view(), &FitOptions::default()).unwrap();
+        let model = describe(&arm.view(), &FitOptions::default()).unwrap();
         let c = &model.certificate;
         eprintln!("{name} ({why}): {c:?}");
         assert!(c.converged, "{name}");

@@ -17,7 +17,7 @@ use naive::Random;
 
 fn fit(arm: &naive::Arm, further: &Further) -> CureModel {
     let data = ArmData { further: Some(further), ..arm.view() };
-    let model = cure::fit(&data, &cure::FitOptions::default()).expect("a model");
+    let model = cure::describe(&data, &cure::FitOptions::default()).expect("a model");
     assert!(model.certificate.converged && model.certificate.penalty.is_none(), "{:?}", model.certificate);
     model
 }
@@ -146,7 +146,7 @@ fn cohort(further: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64;
         cluster: None,
         competing: competing.contains(&true).then_some(competing),
     };
-    (Cohort::from_units(units, horizon), truth)
+    (Cohort::from_parts(units, None, horizon).expect("sound parts"), truth)
 }
 
 /// Average effects, as estimated, with their standard errors, and as they are.
@@ -165,7 +165,8 @@ fn averages(cohort: &Cohort, truth: &[Truth]) -> [[f64; 3]; 2] {
 
 /// The same cohort as if nothing were known beyond time and event.
 fn forgetful(cohort: &Cohort) -> Cohort {
-    Cohort::from_units(Units { further: Further::default(), ..cohort.to_units() }, cohort.horizon())
+    Cohort::from_parts(Units { further: Further::default(), ..cohort.to_units() }, None, cohort.horizon())
+        .expect("sound parts")
 }
 
 #[test]
@@ -245,7 +246,7 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
     units.further.weight = Some(vec![1.0; 2_000]);
     units.further.entry = Some(vec![0.0; 2_000]);
     units.further.competing = Some(vec![false; 2_000]);
-    let general = Cohort::from_units(units.clone(), world.cohort.horizon());
+    let general = Cohort::from_parts(units.clone(), None, world.cohort.horizon()).expect("sound parts");
     // Model, metrics and groups are the same; errors agree but for rounding.
     let [a, b] = [&world.cohort, &general].map(|c| analysis::run(c, &Options::default(), &Unwatched).expect("a run"));
     assert_eq!(a.fit.description.metrics, b.fit.description.metrics);
@@ -256,6 +257,6 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
         close(x, &y, 1e-9);
     }
     units.further = Further { cluster: Some((0..2_000).map(|i| i / 40).collect()), ..Further::default() };
-    let shared = averages(&Cohort::from_units(units, world.cohort.horizon()), &world.truth);
+    let shared = averages(&Cohort::from_parts(units, None, world.cohort.horizon()).expect("sound parts"), &world.truth);
     assert!(shared[0][0] == plain[0][0] && shared[0][1] != plain[0][1], "clusters change errors alone");
 }

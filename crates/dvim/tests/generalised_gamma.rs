@@ -2,7 +2,7 @@
 
 use dvim::analysis;
 use dvim::cohort::{Arm, Cohort, Units};
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit, gamma_shape};
+use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe, gamma_shape};
 use dvim::options::AdjustedOptions;
 use dvim::options::{Estimator, Options};
 use dvim::outcome::Further;
@@ -70,11 +70,14 @@ fn shapes_are_found_and_models_recovered() {
     for (a, sign, tolerance) in [(4, 1.0, 20), (1, -1.0, 30)] {
         let units = world(4000, a, sign, 7);
         let truth = (100.0 * sign / (a as f64).sqrt()) as i16;
-        let found = with(&units, |d| gamma_shape(d, &JointOptions::default())).expect("a shape");
+        let cohort = Cohort::from_parts(units.clone(), None, HORIZON).expect("sound parts");
+        let everybody: Vec<u32> = (0..4000).collect();
+        let found =
+            gamma_shape(&cohort, &everybody, cohort.all_covariates(), &JointOptions::default()).expect("a shape");
         assert!((found.hundredths - truth).abs() <= tolerance && found.gain > 2.0, "{truth}: {found:?}");
         let of = |family: Family| {
             let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
-            with(&units, |d| fit(d, &Terms::new(d.covariates, 3), &options)).expect("a fit")
+            with(&units, |d| describe(d, &Terms::new(d.covariates, 3), &options)).expect("a fit")
         };
         let model = of(Family::GeneralisedGamma(truth));
         assert!(model.certificate.converged(), "{:?}", model.certificate);
@@ -90,7 +93,7 @@ fn shapes_are_found_and_models_recovered() {
 
 #[test]
 fn the_adjusted_estimator_takes_it_where_it_is_better_or_named() {
-    let cohort = Cohort::from_units(world(1500, 1, -1.0, 3), HORIZON);
+    let cohort = Cohort::from_parts(world(1500, 1, -1.0, 3), None, HORIZON).expect("sound parts");
     let family = |family: Option<Family>| {
         let adjusted = AdjustedOptions { splits: 3, family, ..AdjustedOptions::default() };
         let options = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };

@@ -1,7 +1,7 @@
 //! The joint model against the research prototype: fixtures/python/joint/make.py made every expected number.
 
 use dvim::arm::Arm;
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
+use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
 
 const UNITS: &str = include_str!("../../../fixtures/python/joint/units.csv");
 const REFERENCE: &str = include_str!("../../../fixtures/python/joint/reference.txt");
@@ -89,7 +89,7 @@ fn fits_are_the_prototypes() {
             let name = format!("{short}_{rounds}");
             // The prototype took 14 steps, and ends with an update of the penalties, a step before the optimum.
             let options = JointOptions { family, rounds, iterations: 14, final_steps: 0, ..JointOptions::default() };
-            let model = fit(&data, &terms, &options).unwrap();
+            let model = describe(&data, &terms, &options).unwrap();
             assert!(model.certificate.positive_definite);
             for (part, of) in [(0, "cure"), (1, "time")] {
                 let found: Vec<f64> = model

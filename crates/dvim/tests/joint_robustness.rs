@@ -3,7 +3,7 @@
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::joint::{Family, FitError, JointOptions, Terms, TwoArms, fit};
+use dvim::joint::{Family, FitError, JointOptions, Terms, TwoArms, describe};
 use naive::Random;
 
 struct Units {
@@ -109,7 +109,7 @@ fn check(seed: u64) -> Result<bool, String> {
     };
     let terms = Terms::new(&units.covariates, p);
     let family = Family::ALL[(seed % 3) as usize];
-    let model = match fit(&data, &terms, &JointOptions { family, ..JointOptions::default() }) {
+    let model = match describe(&data, &terms, &JointOptions { family, ..JointOptions::default() }) {
         Ok(model) => model,
         Err(FitError::NoEvent { .. } | FitError::NoUnits) => return Ok(false),
         Err(other) => return Err(format!("{seed}: {other}")),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use dvim::cohort::Arm;
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
+use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
 use dvim::simulate::{Scenario, simulate};
 
 /// Seconds that this thread has run: on a busy machine the clock on the wall says little.
@@ -67,16 +67,16 @@ fn one_fold_of_20000_units() {
         let terms = Terms::new(&covariates, p);
         let curved = TwoArms { time: &curved_time[..k], event: &curved_event[..k], ..data };
         let full = JointOptions::default();
-        seconds("log-normal, curved, with search", &mut || drop(fit(&curved, &terms, &full)));
-        let model = fit(&curved, &terms, &full).unwrap();
+        seconds("log-normal, curved, with search", &mut || drop(describe(&curved, &terms, &full)));
+        let model = describe(&curved, &terms, &full).unwrap();
         eprintln!("  terms {:?}", model.terms.iter().map(|t| format!("{t}")).collect::<Vec<_>>());
         seconds("candidate terms of the cohort", &mut || drop(Terms::new(&covariates, p)));
         for family in Family::ALL {
             let linear = JointOptions { family, rounds: 0, ..JointOptions::default() };
-            seconds(&format!("{family}, straight lines"), &mut || drop(fit(&data, &terms, &linear)));
+            seconds(&format!("{family}, straight lines"), &mut || drop(describe(&data, &terms, &linear)));
             let full = JointOptions { family, ..JointOptions::default() };
-            seconds(&format!("{family}, with search"), &mut || drop(fit(&data, &terms, &full)));
-            let model = fit(&data, &terms, &full).unwrap();
+            seconds(&format!("{family}, with search"), &mut || drop(describe(&data, &terms, &full)));
+            let model = describe(&data, &terms, &full).unwrap();
             eprintln!("  {} terms of {}", model.terms.len(), model.n_candidates);
             seconds("  predictions of 20,000 units", &mut || drop(model.predict_all(&covariates)));
             let certainty = model.certainty(Some(8.0));

@@ -198,7 +198,7 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
     let changed = |change: &dyn Fn(&mut Units)| {
         let mut units = world.cohort.to_units();
         change(&mut units);
-        Cohort::from_units(units, world.cohort.horizon())
+        Cohort::from_parts(units, None, world.cohort.horizon()).expect("sound parts")
     };
     let one = with(1, &world.cohort);
     assert_eq!(one, with(2, &world.cohort));

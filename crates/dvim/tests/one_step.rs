@@ -4,7 +4,7 @@ use dvim::analysis::{self, Analysis};
 use dvim::audit::average::{AverageEffect, By, average_effects};
 use dvim::audit::heterogeneity::Heterogeneity;
 use dvim::cohort::{Arm, Cohort};
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, fit};
+use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
 use dvim::martingale::Censoring;
 use dvim::options::AdjustedOptions;
 use dvim::options::{Estimator, Options};
@@ -25,7 +25,7 @@ fn watched_to_the_end(world: &Simulated) -> Cohort {
         units.time[i] = t.min(HORIZON);
         units.event[i] = t < HORIZON;
     }
-    Cohort::from_units(units, HORIZON)
+    Cohort::from_parts(units, None, HORIZON).expect("sound parts")
 }
 
 fn find<'a>(all: &'a [AverageEffect], estimand: &str, population: &str) -> &'a AverageEffect {
@@ -46,7 +46,7 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
     let censoring = Censoring::new(&time, &vec![false; 800], HORIZON, 0.05);
     for family in Family::ALL {
         let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
-        let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
+        let model = describe(&data, &Terms::new(covariates, p), &options).expect("a model");
         for i in 0..800 {
             let prediction = &model.predict(cohort.covariates(i))[cohort.arm(i)];
             // As predicted; with another probability of cure; with another mean event time.
@@ -81,7 +81,7 @@ fn a_prediction_is_moved_to_a_mean() {
     let data = TwoArms { time: &time, event: &event, treated: &treated, covariates, n_covariates: p, horizon: HORIZON };
     for family in Family::ALL {
         let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
-        let model = fit(&data, &Terms::new(covariates, p), &options).expect("a model");
+        let model = describe(&data, &Terms::new(covariates, p), &options).expect("a model");
         let prediction = model.predict(cohort.covariates(0)).treated;
         for mean in [5.0, 0.5 * prediction.mean_event_time, prediction.mean_event_time, 300.0, 700.0] {
             let moved = model.with_mean(&prediction, mean);

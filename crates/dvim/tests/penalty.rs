@@ -4,7 +4,7 @@ use dvim::analysis;
 use dvim::arm::Arm;
 use dvim::cure::{self, ArmData, FitOptions};
 use dvim::estimand::{ByEstimand, Estimand};
-use dvim::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, fit};
+use dvim::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, describe};
 use dvim::options::{AdjustedOptions, STRENGTHS};
 use dvim::options::{Estimator, Options};
 use dvim::simulate::{Scenario, simulate};
@@ -55,7 +55,7 @@ impl Data {
             n_covariates: self.p,
             horizon: HORIZON,
         };
-        fit(&data, &Terms::new(&self.x, self.p), options).expect("a fit")
+        describe(&data, &Terms::new(&self.x, self.p), options).expect("a fit")
     }
 }
 
@@ -82,7 +82,7 @@ fn ridge_is_that_of_the_cure_model_of_one_arm() {
         further: None,
     };
     let options = FitOptions { cure_ridge: cure / 3.0, latency_ridge: time / 3.0, ..FitOptions::default() };
-    let single = cure::fit(&arm, &options).expect("a fit");
+    let single = cure::describe(&arm, &options).expect("a fit");
     for arm in Arm::BOTH {
         for (part, expected) in [(Estimand::Cure, &single.cure), (Estimand::Time, &single.latency)] {
             let (_, slopes) = joint.line(part, arm);

@@ -103,7 +103,7 @@ fn analyse(cohort: &Cohort, scale: Scale) -> Analysis {
 fn changed(change: impl Fn(&mut Units), horizon: f64) -> Cohort {
     let mut units = world().cohort.to_units();
     change(&mut units);
-    Cohort::from_units(units, horizon)
+    Cohort::from_parts(units, None, horizon).expect("sound parts")
 }
 
 fn assert_close(a: &[Effect], b: &[Effect], cure: f64, time: f64) {

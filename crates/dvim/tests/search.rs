@@ -74,7 +74,7 @@ fn another_size_and_horizon_are_another_run_on_the_same_metrics() {
     let search = Search::new(&found.fit, &ground);
     let earlier = 0.6 * cohort.horizon();
     // The same fit over the same people, who are followed for a shorter time.
-    let shorter = Cohort::from_units(cohort.to_units(), earlier);
+    let shorter = Cohort::from_parts(cohort.to_units(), None, earlier).expect("sound parts");
     let mut fit = found.fit.clone();
     fit.deals[0].folds[0].group_size = ByEstimand { cure: 15, time: 15 };
     fit.options.group_size = 15;

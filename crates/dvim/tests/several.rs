@@ -59,7 +59,7 @@ fn imputed(m: usize) -> Vec<Cohort> {
             for (i, x) in units.covariates.iter_mut().enumerate().filter(|(i, _)| i % 10 == 0) {
                 *x += 0.3 * (((i * 7919 + k * 104_729) % 1_000) as f64 / 500.0 - 1.0);
             }
-            Cohort::from_units(units, world.cohort.horizon())
+            Cohort::from_parts(units, None, world.cohort.horizon()).expect("sound parts")
         })
         .collect()
 }
@@ -111,8 +111,12 @@ fn imputed_data_sets_are_pooled_patient_by_patient() {
 #[test]
 fn data_sets_of_other_patients_are_not_pooled() {
     let cohort = imputed(1).remove(0);
-    let shifted =
-        Cohort::from_units(Units { ids: Ids::Integers((2..=1_201).collect()), ..cohort.to_units() }, cohort.horizon());
+    let shifted = Cohort::from_parts(
+        Units { ids: Ids::Integers((2..=1_201).collect()), ..cohort.to_units() },
+        None,
+        cohort.horizon(),
+    )
+    .expect("sound parts");
     let options = Options { group_size: 30, ..Options::default() };
     let runs = [&cohort, &shifted].map(|c| analysis::run(c, &options, &Unwatched).expect("a run"));
     let audit = Audit::of(&cohort, &runs[0], &[]).expect("an audit");
@@ -125,7 +129,7 @@ fn data_sets_of_other_patients_are_not_pooled() {
     // Neither is a data set in which one of them changed arms; nothing need be analysed to see it.
     let mut units = cohort.to_units();
     units.arm[4] = if units.arm[4] == Arm::Treated { Arm::Control } else { Arm::Treated };
-    let moved = Cohort::from_units(units, cohort.horizon());
+    let moved = Cohort::from_parts(units, None, cohort.horizon()).expect("sound parts");
     let words = same_patients(&[("first", &cohort), ("second", &moved)]).expect_err("another arm").to_string();
     assert!(words.contains("patient `5` is in one arm in `first`"), "{words}");
     assert!(pool_imputations(&[set(&cohort, 0)]).is_err(), "one data set shows no spread");

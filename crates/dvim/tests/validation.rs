@@ -79,16 +79,16 @@ fn carried_forward() {
 #[test]
 fn the_horizon_and_ties() {
     let units = Units {
-        ids: Ids::Integers(vec![30, 10, 20, 40, 50]),
-        time: vec![10.0, 0.1 + 0.2, 12.0, 0.3, 9.999],
-        event: vec![true, true, true, true, false],
-        arm: vec![Arm::Treated; 5],
-        covariates: vec![3.0, 1.0, 2.0, 4.0, 5.0],
+        ids: Ids::Integers(vec![30, 10, 20, 40, 50, 60, 70]),
+        time: vec![10.0, 0.1 + 0.2, 12.0, 0.3, 9.999, 5.0, 10.0],
+        event: vec![true, true, true, true, false, true, false],
+        arm: [vec![Arm::Treated; 5], vec![Arm::Control; 2]].concat(),
+        covariates: vec![3.0, 1.0, 2.0, 4.0, 5.0, 6.0, 7.0],
         names: vec!["x".into()],
         labels: ["0".into(), "1".into()],
         further: Default::default(),
     };
-    let cohort = Cohort::from_units(units, 10.0);
+    let cohort = Cohort::from_parts(units, None, 10.0).expect("sound parts");
     let seen: Vec<(String, f64, bool, f64)> = (0..5)
         .map(|i| (cohort.ids().text(i).into_owned(), cohort.time(i), cohort.event(i), cohort.covariates(i)[0]))
         .collect();
@@ -120,7 +120,7 @@ fn two_effects_by_hand() {
         labels: ["0".into(), "1".into()],
         further: Default::default(),
     };
-    let cohort = Cohort::from_units(units, 10.0);
+    let cohort = Cohort::from_parts(units, None, 10.0).expect("sound parts");
     let metric = Metric { weights: vec![4.0], scaling: Scaling { center: vec![0.0], scale: vec![1.0] } };
     let query = metric.place(&[1.0]);
     let group = |arm: Arm| {

@@ -26,7 +26,7 @@ fn more_covariates_than_units() {
     let cohort = &world.cohort;
     let paper = Options { scale: Scale::Standard, ..Options::default() };
     let by_paper = analysis::run(cohort, &paper, &Unwatched).unwrap();
-    for model in &by_paper.fit.description.models {
+    for model in by_paper.fit.description.models.each_ref() {
         let certificate = &model.certificate;
         assert!(certificate.converged && certificate.stop_reason == StopReason::PenalisedMaximum);
         let n_units = model.n_units;
@@ -36,7 +36,7 @@ fn more_covariates_than_units() {
     let options = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
     let adjusted = analysis::run(cohort, &options, &Unwatched).unwrap();
     assert_eq!(adjusted.units.len(), 600);
-    for model in &adjusted.fit.description.models {
+    for model in adjusted.fit.description.models.each_ref() {
         let left_out = model.certificate.flags.iter().find_map(|f| match f {
             Flag::CovariatesLeftOut { n_covariates } => Some(*n_covariates),
             _ => None,

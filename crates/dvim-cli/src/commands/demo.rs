@@ -30,8 +30,8 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let options = Options::default();
     let found = analysis::run_for_audit(cohort, &options, &progress)?;
 
-    let sha256 = directory.write("cohort.csv", |out| tables::write_cohort(out, cohort))?;
-    directory.write("truth.csv", |out| tables::write_truth(out, &world))?;
+    let sha256 = directory.write("cohort.csv", |out| tables::write_cohort(out, &cohort.as_recorded()))?;
+    directory.write("truth.csv", |out| tables::write_truth(out, cohort.ids(), &world.truth))?;
     let n_bytes = directory.size("cohort.csv")?;
     let input = InputRecord { file: "cohort.csv".into(), sha256, n_bytes, n_rows: args.n };
     let audit = Audit::of(cohort, &found, &[])?;

@@ -3,7 +3,7 @@
 use super::{refuse_same, use_threads};
 use crate::args::SimulateArgs;
 use crate::{Failure, say};
-use dvim::simulate::{Scenario, simulate};
+use dvim::simulate::{Scenario, draw};
 use dvim_io::atomic::{Access, NewFile, named};
 use dvim_report::tables::{write_cohort, write_truth};
 use std::io::{BufWriter, Write};
@@ -27,13 +27,13 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
         |file: &Option<PathBuf>| file.as_ref().map(|f| NewFile::plan(f, args.force, Access::Usual, &[])).transpose();
     let (output, truth) = (plan(&args.output)?, plan(&args.truth)?);
     refuse_same([&output, &truth], ["--output", "--truth"])?;
-    let world = simulate(args.scenario, n, args.confounded, args.seed);
+    let drawn = draw(args.scenario, n, args.confounded, args.seed);
     if let Some(file) = truth {
-        file.write(|mut out| write_truth(&mut out, &world))?;
+        file.write(|mut out| write_truth(&mut out, &drawn.units.ids, &drawn.truth))?;
     }
     match (output, &args.output) {
         (Some(new), Some(file)) => {
-            new.write(|mut out| write_cohort(&mut out, &world.cohort))?;
+            new.write(|mut out| write_cohort(&mut out, &drawn.units.as_recorded()))?;
             let kind = if args.confounded { ", confounded" } else { "" };
             say(&format!(
                 "{}: {} patients of scenario {}{kind}, horizon {}, seed {}",
@@ -49,7 +49,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
         }
         _ => {
             let mut out = BufWriter::new(std::io::stdout().lock());
-            let written = write_cohort(&mut out, &world.cohort).and_then(|()| out.flush());
+            let written = write_cohort(&mut out, &drawn.units.as_recorded()).and_then(|()| out.flush());
             written.map_err(named(Path::new("standard output"), "written"))?;
         }
     }

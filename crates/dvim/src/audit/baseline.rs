@@ -93,7 +93,7 @@ mod tests {
             labels: ["0".into(), "1".into()],
             further: Default::default(),
         };
-        let rows = baseline(&Cohort::from_units(units, 5.0));
+        let rows = baseline(&Cohort::from_parts(units, None, 5.0).expect("sound parts"));
         assert_eq!(rows.len(), 1);
         assert_eq!(rows[0].n_units, [3, 4]);
         assert_eq!(rows[0].mean, [2.0, 5.0]);

@@ -8,6 +8,7 @@ use crate::effect::Four;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::ground::Ground;
 use crate::group::Pool;
+use crate::split::Trained;
 use crate::survival::{Functional, Influence, Summary};
 
 /// A group on the way past.
@@ -53,7 +54,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The cure models, which trained on none of the estimated units.
-    pub(super) fn models(&self) -> &'a ByArm<CureModel> {
+    pub(super) fn models(&self) -> &'a ByArm<Trained<CureModel>> {
         self.analysis.fit.trained_models().expect("only groups that are not corrected are compared with the models")
     }
 

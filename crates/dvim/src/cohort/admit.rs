@@ -133,12 +133,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
         None => table.columns().iter().filter(is_covariate).collect(),
     };
     if columns.is_empty() {
-        problems.push(Problem::error(
-            Kind::NoCovariates,
-            "no covariate is left",
-            "matching needs at least one covariate",
-            phrase!["add covariate columns, or name them with ", Setting::Covariates],
-        ));
+        problems.push(no_covariates());
     }
     let ((encoded, of_covariates), of_arms) = rayon::join(
         || read_covariates(&columns, roles, table.n_rows()),
@@ -165,8 +160,17 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     Examined { outcomes: Some(outcomes), units, capped, problems: kept.problems, flow: kept.flow }
 }
 
+pub(super) fn no_covariates() -> Problem {
+    Problem::error(
+        Kind::NoCovariates,
+        "no covariate is left",
+        "matching needs at least one covariate",
+        phrase!["add covariate columns, or name them with ", Setting::Covariates],
+    )
+}
+
 /// Everything of the units but ids and covariates, where all of it can be read.
-fn read_outcomes(table: &Table, roles: &Roles) -> (Option<Outcomes>, Vec<Problem>) {
+pub(super) fn read_outcomes(table: &Table, roles: &Roles) -> (Option<Outcomes>, Vec<Problem>) {
     let mut found = Vec::new();
     let problems = &mut found;
     let column = |name: &str| table.column(name).expect("its presence was checked at the door");
@@ -231,7 +235,7 @@ fn settled<T>(column: Option<Option<T>>) -> Option<Option<T>> {
 }
 
 /// Rules on what was asked for: columns that exist, each with one part, and a horizon.
-fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut Vec<Problem>) {
+pub(super) fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut Vec<Problem>) {
     let names = || table.columns().iter().map(|c| c.name.as_str());
     let mut wanted = roles.parts(id);
     wanted.extend(roles.covariates.iter().flatten().map(|c| ("covariate", c.as_str())));
@@ -576,7 +580,7 @@ fn looks_like_id(values: &[f64]) -> bool {
 }
 
 /// Rules on each arm as a whole. Gives times and events at the horizon, and what is wrong.
-fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Vec<bool>), Vec<Problem>) {
+pub(super) fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Vec<bool>), Vec<Problem>) {
     let mut problems = Vec::new();
     let Outcomes { time, event, arm, labels, further } = outcomes;
     let (capped, before, further) = at_horizon(time, event, further, roles.horizon);

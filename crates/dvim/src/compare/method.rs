@@ -23,6 +23,7 @@ use super::select::Selection;
 use super::{FitOptions, InvalidInput, Units};
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
+use crate::cure::CureModel;
 use crate::error::Error;
 use crate::fold::Fit;
 use crate::group::Pool;
@@ -33,7 +34,7 @@ use crate::outcome::Outcome;
 use crate::phrase;
 use crate::phrase::Action;
 use crate::search::ArmSearch;
-use crate::split::Split;
+use crate::split::{Split, Trained};
 use crate::survival::{Summary, SurvivalCurve};
 use crate::watch::Watch;
 
@@ -247,9 +248,9 @@ impl Learned {
                 cure: Space::Metric(self.fit.description.metrics.cure.clone()),
                 time: Space::Metric(self.fit.description.metrics.time.clone()),
             },
-            Method::McmKnnCombined => Spaces::Both(Space::Metric(
-                Metrics::learn(&self.fit.description.models, scaling, MetricChoice::Combined).cure,
-            )),
+            Method::McmKnnCombined => {
+                Spaces::Both(Space::Metric(Metrics::learn(self.models(), scaling, MetricChoice::Combined).cure))
+            }
             Method::EuclideanKnn => Spaces::Both(metric(vec![1.0; p])),
             Method::FeatureSelectionKnn => {
                 // Nothing selected is no reason to match on nothing: all covariates are kept.
@@ -291,9 +292,14 @@ impl Learned {
         Some([(); N].map(|()| found.clone()))
     }
 
+    /// The cure models, which trained: an honest split was made for them.
+    fn models(&self) -> &ByArm<Trained<CureModel>> {
+        self.fit.trained_models().expect("one honest split trains its models")
+    }
+
     fn model_alone(&self, field: &Field<'_>) -> MethodEffects {
         let scaled = self.fit.description.metrics.cure.scaling.apply(&field.covariates);
-        let ByArm { control, treated } = &self.fit.description.models;
+        let ByArm { control, treated } = self.models();
         let rows = || scaled.chunks_exact(field.cohort.n_covariates());
         MethodEffects {
             cure: rows().map(|x| treated.cure_probability(x) - control.cure_probability(x)).collect(),

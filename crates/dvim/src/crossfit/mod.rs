@@ -37,6 +37,7 @@ use crate::martingale::Residual;
 use crate::metric::{Metric, Scaling};
 use crate::options::AdjustedOptions;
 use crate::search::{Found, Queries};
+use crate::split::TrainingSet;
 use crate::watch::Watch;
 use rayon::prelude::*;
 use setting::{Setting, seed_of_deal};
@@ -192,13 +193,12 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
     watch.step("fitting the folds", 0, setting.folds)?;
     let kappa = 4.0 * f64::max(1.0, cohort.n_units() as f64 / options.units_for_certainty);
     let learn = |fold: usize| {
-        let is_outside = |i: &u32| setting.fold_of[*i as usize] as usize != fold;
-        let training: Vec<u32> = (0..cohort.n_units() as u32).filter(is_outside).collect();
+        let training = TrainingSet::outside(cohort, &setting.fold_of, fold as u8);
         let model = setting.fit(&training, terms, joint_options)?;
         let metrics = setting.metrics(&model);
         let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
         let covariance = model.certainty(Some(kappa)).covariance();
-        Ok(Learned { model: FoldModel { predictor: model.predictor, covariance }, metrics, warnings })
+        Ok(Learned { model: FoldModel { predictor: model.map(|m| m.predictor), covariance }, metrics, warnings })
     };
     let learned: Vec<Learned> = (0..setting.folds).into_par_iter().map(learn).collect::<Result<_, Error>>()?;
     let predictions = Predictions::new(setting, &learned);

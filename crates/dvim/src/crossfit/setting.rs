@@ -7,11 +7,11 @@ use crate::effect::Four;
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::ground::Ground;
-use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Terms, TwoArms};
+use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Terms};
 use crate::martingale::Censoring;
 use crate::metric::{Metric, Scaling};
 use crate::options::{AdjustedOptions, FIRST_STRENGTH, STRENGTHS};
-use crate::split::hash_id;
+use crate::split::{Trained, TrainingSet, hash_id};
 use rayon::prelude::*;
 
 /// The seed of a deal; the first has the run's own.
@@ -29,6 +29,10 @@ pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
         keyed.iter().enumerate().for_each(|(rank, (_, i))| out[*i as usize] = (rank % folds) as u8);
     }
     out
+}
+
+fn not_fitted(error: joint::FitError) -> Error {
+    Error::Model { arm: "joint", reason: error.to_string() }
 }
 
 /// The standardised covariates of a cohort, row-major.
@@ -109,37 +113,20 @@ impl<'a> Setting<'a> {
         self.x.row(i)
     }
 
-    /// Fits the two-arm model on these units.
-    pub(super) fn fit(&self, units: &[u32], terms: &Terms, options: &JointOptions) -> Result<JointModel, Error> {
-        self.with_data(units, |data| joint::fit(data, terms, options))
-    }
-
-    /// Hands these units to a model.
-    fn with_data<T>(
+    /// Fits the two-arm model to a training set.
+    pub(super) fn fit(
         &self,
-        units: &[u32],
-        f: impl FnOnce(&TwoArms<'_>) -> Result<T, joint::FitError>,
-    ) -> Result<T, Error> {
-        let units: Vec<usize> = units.iter().map(|&i| i as usize).collect();
-        let time: Vec<f64> = units.iter().map(|&i| self.cohort.time(i)).collect();
-        let event: Vec<bool> = units.iter().map(|&i| self.cohort.event(i)).collect();
-        let treated: Vec<bool> = units.iter().map(|&i| self.cohort.arm(i) == Arm::Treated).collect();
-        let covariates: Vec<f64> = units.iter().flat_map(|&i| self.row(i)).copied().collect();
-        let data = TwoArms {
-            time: &time,
-            event: &event,
-            treated: &treated,
-            covariates: &covariates,
-            n_covariates: self.cohort.n_covariates(),
-            horizon: self.cohort.horizon(),
-        };
-        f(&data).map_err(|e| Error::Model { arm: "joint", reason: e.to_string() })
+        training: &TrainingSet<'_>,
+        terms: &Terms,
+        options: &JointOptions,
+    ) -> Result<Trained<JointModel>, Error> {
+        joint::fit(training, &self.x.values, terms, options).map_err(not_fitted)
     }
 
     /// The shape that the generalised gamma family would have, on a sample of units.
     pub(super) fn gamma_shape(&self) -> Result<GammaShape, Error> {
         let sample = hashed_sample(self.cohort, self.seed ^ 0x7368_6170, self.options.shape_units);
-        self.with_data(&sample, |data| joint::gamma_shape(data, &JointOptions::default()))
+        joint::gamma_shape(self.cohort, &sample, &self.x.values, &JointOptions::default()).map_err(not_fitted)
     }
 
     /// Covariates whose slopes are penalised together: the levels of a category.
@@ -156,8 +143,9 @@ impl<'a> Setting<'a> {
         let sums: Vec<(f64, usize)> = jobs
             .par_iter()
             .map(|&(candidate, fold)| {
-                let (held_out, training): (Vec<u32>, Vec<u32>) =
-                    sample.iter().copied().partition(|&i| self.fold_of[i as usize] as usize == fold);
+                let held_out: Vec<u32> =
+                    sample.iter().copied().filter(|&i| self.fold_of[i as usize] as usize == fold).collect();
+                let training = TrainingSet::sampled_outside(self.cohort, &sample, &self.fold_of, fold as u8);
                 let model = self.fit(&training, terms, &candidates[candidate])?;
                 let value = |&i: &u32| {
                     let i = i as usize;

@@ -6,7 +6,7 @@
 //! - the **latency** of the uncured, `ln T | T < H, x ~ N(l₀ + x'l, σ²)` truncated at `ln H`.
 //!
 //! The parameters maximise the likelihood of the paper's density (its supplement, "Mixture Cure Model").
-//! Where that likelihood has no finite maximum, [`fit`] says so in [`Certificate::flags`] and returns the
+//! Where that likelihood has no finite maximum, the fit says so in [`Certificate::flags`] and returns the
 //! maximum of a slightly penalised one. Derivations and the meaning of each flag: docs/methods-cure.md.
 //!
 //! Case weights multiply log-likelihoods, and with them or with clusters the covariance is the sandwich. A unit that
@@ -15,8 +15,12 @@
 //! known to be cured. A censored unit was then event-free with probability `p G(y) + (1 − p) K(y)`, G being the share of the
 //! cured without an event of another cause [Larson & Dinse 1985], here that of the arm by Aalen–Johansen.
 //!
-//! Absent on purpose: treatment, matching, estimation sets. This module sees one arm's training units.
+//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. [`describe`] takes any arrays of one arm,
+//! and [`describe_arm`] a whole cohort; what they give cannot reach an estimate.
+//!
+//! Absent on purpose: matching, estimation sets.
 
+mod categories;
 mod gamma;
 mod likelihood;
 mod optimize;
@@ -32,8 +36,11 @@ use optimize::{Ascent, Evaluation, Limits, Objective, Stop, maximize};
 use prepare::Prepared;
 use start::Starts;
 
+use crate::arm::{Arm, ByArm};
 use crate::numeric::expit;
 use crate::outcome::Further;
+use crate::split::Trained;
+pub use categories::{describe_arm, fit};
 pub(crate) use gamma::{GAUSS_8, GeneralisedGamma};
 pub(crate) use likelihood::truncated_mean;
 pub(crate) use likelihood::{
@@ -462,14 +469,21 @@ impl CureModel {
     }
 }
 
-/// Fits the model to one arm by maximum likelihood.
+/// Fits the model to arrays of one arm, by maximum likelihood. Nobody vouches for where the arrays come from, so the model
+/// describes them and is not [`Trained`].
 ///
 /// Never panics on finite input and never returns a number without its reason: where the likelihood has no finite
 /// maximum the answer is a flagged, penalised fit (see [`Certificate`]).
 ///
 /// # Errors
-/// Only where there is nothing to fit: see [`FitError`].
-pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitError> {
+/// Where the arrays are no data of one arm, or there is nothing to fit: see [`FitError`].
+pub fn describe(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitError> {
+    prepare::check(data)?;
+    fit_arm(data, options)
+}
+
+/// Fits the model to one arm of sound data, by maximum likelihood.
+fn fit_arm(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitError> {
     for (name, value) in [("cure_ridge", options.cure_ridge), ("latency_ridge", options.latency_ridge)] {
         if !(value >= 0.0 && value.is_finite()) {
             return Err(FitError::Option { name });
@@ -523,6 +537,41 @@ pub fn fit(data: &ArmData<'_>, options: &FitOptions) -> Result<CureModel, FitErr
         return Err(FitError::NoFiniteStart);
     };
     Ok(report(&arm, &likelihood, climb, &ridges, converged, evaluations, flags))
+}
+
+/// The cure models of both arms that a run is reported with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ArmModels {
+    /// They trained on some units, and may be asked about the others.
+    Trained(ByArm<Trained<CureModel>>),
+    /// They were fitted to everybody. They describe the cohort, and no estimate uses them.
+    Described(ByArm<CureModel>),
+}
+
+impl ArmModels {
+    /// The models that may be asked about units to be estimated; `None` where they only describe the cohort.
+    pub fn trained(&self) -> Option<&ByArm<Trained<CureModel>>> {
+        match self {
+            ArmModels::Trained(models) => Some(models),
+            ArmModels::Described(_) => None,
+        }
+    }
+
+    /// The models of both arms, to be shown.
+    pub fn each_ref(&self) -> ByArm<&CureModel> {
+        ByArm::of(|arm| &self[arm])
+    }
+}
+
+impl std::ops::Index<Arm> for ArmModels {
+    type Output = CureModel;
+
+    fn index(&self, arm: Arm) -> &CureModel {
+        match self {
+            ArmModels::Trained(models) => &models[arm],
+            ArmModels::Described(models) => &models[arm],
+        }
+    }
 }
 
 /// Quadratic penalties in the internal scale, and the remedy.
@@ -861,7 +910,7 @@ mod tests {
         for options in
             [FitOptions::default(), FitOptions { cure_ridge: 2.0, latency_ridge: 0.5, ..FitOptions::default() }]
         {
-            let model = fit(&data, &options).unwrap();
+            let model = describe(&data, &options).unwrap();
             let certificate = &model.certificate;
             assert!(certificate.converged && model.covariance.is_none());
             assert!(certificate.flags.contains(&Flag::MoreCovariatesThanUnits { n_covariates: p, n_units: n }));

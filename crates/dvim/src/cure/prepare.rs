@@ -54,7 +54,6 @@ impl Prepared {
     }
 
     pub(super) fn new(data: &ArmData<'_>, options: &FitOptions) -> Result<Prepared, FitError> {
-        check(data)?;
         let n = data.time.len();
         let p = data.n_covariates;
         let mut flags = Vec::new();
@@ -210,7 +209,8 @@ fn others(data: &ArmData<'_>, further: &Further) -> (Vec<f64>, impl Fn(f64) -> f
     (if has { data.time.iter().map(|&t| at(t)).collect() } else { Vec::new() }, at)
 }
 
-fn check(data: &ArmData<'_>) -> Result<(), FitError> {
+/// Whether arrays that anybody may have made are data of one arm. A cohort has passed its own door.
+pub(super) fn check(data: &ArmData<'_>) -> Result<(), FitError> {
     let n = data.time.len();
     if n == 0 {
         return Err(FitError::NoUnits);

@@ -5,7 +5,7 @@
 //! prior with a point mass at zero, one for each of twelve blocks, so that without evidence for a difference between the arms there is none
 //! in the model. Squares, steps, hinges and products of covariates enter where a score test asks for them.
 //!
-//! [`fit`] sees training units only. Derivations and the reason of every constant: docs/methods-joint.md.
+//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. Derivations and the reason of every constant: docs/methods-joint.md.
 //!
 //! Absent on purpose: folds, groups, effects, choice of the family. They belong to the caller.
 
@@ -32,12 +32,14 @@ pub use shape::{GammaShape, gamma_shape};
 pub use terms::{Shape, Term, Terms};
 
 use crate::arm::{Arm, ByArm};
+use crate::cohort::Cohort;
 pub use crate::cure::FitError;
 use crate::cure::Seen;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::numeric::expit;
+use crate::split::{Trained, TrainingSet};
 
-/// Training units of both arms.
+/// Outcomes and covariates of units of both arms, of one length, finite.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoArms<'a> {
     /// `Y = min(T, C, H)` of each unit. A time at or above the horizon means that it was reached without event.
@@ -755,15 +757,66 @@ fn see(time: f64, event: bool, horizon: f64) -> Seen {
     }
 }
 
-/// Fits the model to training units of both arms.
-///
-/// Never panics on any input and never returns a number that is not finite: where the data say nothing the answer is a flagged fit
-/// that its penalties decide.
+/// Fits the model to a training set. `standardised` are the covariates of the whole cohort, row-major.
 ///
 /// # Errors
 /// Only where there is nothing to fit: see [`FitError`]. One arm without events is fitted and flagged.
-pub fn fit(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<JointModel, FitError> {
-    check(data, terms, options)?;
+pub fn fit(
+    training: &TrainingSet<'_>,
+    standardised: &[f64],
+    terms: &Terms,
+    options: &JointOptions,
+) -> Result<Trained<JointModel>, FitError> {
+    let units = Gathered::of(training.cohort(), training.units(), standardised);
+    Ok(Trained::on(training, describe(&units.view(), terms, options)?))
+}
+
+/// Rows of a cohort, gathered for a model.
+struct Gathered {
+    time: Vec<f64>,
+    event: Vec<bool>,
+    treated: Vec<bool>,
+    covariates: Vec<f64>,
+    n_covariates: usize,
+    horizon: f64,
+}
+
+impl Gathered {
+    fn of(cohort: &Cohort, units: &[u32], standardised: &[f64]) -> Gathered {
+        let p = cohort.n_covariates();
+        let units = || units.iter().map(|&i| i as usize);
+        Gathered {
+            time: units().map(|i| cohort.time(i)).collect(),
+            event: units().map(|i| cohort.event(i)).collect(),
+            treated: units().map(|i| cohort.arm(i) == Arm::Treated).collect(),
+            covariates: units().flat_map(|i| &standardised[i * p..(i + 1) * p]).copied().collect(),
+            n_covariates: p,
+            horizon: cohort.horizon(),
+        }
+    }
+
+    fn view(&self) -> TwoArms<'_> {
+        TwoArms {
+            time: &self.time,
+            event: &self.event,
+            treated: &self.treated,
+            covariates: &self.covariates,
+            n_covariates: self.n_covariates,
+            horizon: self.horizon,
+        }
+    }
+}
+
+/// Fits the model to arrays. Nobody vouches for where they come from, so the model describes them and is not [`Trained`].
+///
+/// Never returns a number that is not finite: where the data say nothing the answer is a flagged fit that its penalties decide.
+///
+/// # Errors
+/// Only where there is nothing to fit: see [`FitError`]. One arm without events is fitted and flagged.
+///
+/// # Panics
+/// If the arrays are not of one length.
+pub fn describe(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<JointModel, FitError> {
     let Training { outcomes, start, u_zero, mut flags } = Training::of(data)?;
     let search = Search { data, outcomes: &outcomes, start, options, u_horizon: libm::log(data.horizon) };
     let p = data.n_covariates;
@@ -833,51 +886,6 @@ struct Chosen {
     candidate: usize,
     round: usize,
     statistic: f64,
-}
-
-fn check(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<(), FitError> {
-    let n = data.time.len();
-    if n == 0 {
-        return Err(FitError::NoUnits);
-    }
-    for (what, expected, found) in [
-        ("event", n, data.event.len()),
-        ("treated", n, data.treated.len()),
-        ("covariates", n.saturating_mul(data.n_covariates), data.covariates.len()),
-        ("terms", data.n_covariates, terms.n_covariates()),
-    ] {
-        if expected != found {
-            return Err(FitError::Shape { what, expected, found });
-        }
-    }
-    if data.horizon.is_nan() || data.horizon <= 0.0 {
-        return Err(FitError::NotFinite { what: "horizon", position: 0 });
-    }
-    for (what, slice) in [("time", data.time), ("covariates", data.covariates)] {
-        if let Some(position) = slice.iter().position(|x| !x.is_finite()) {
-            return Err(FitError::NotFinite { what, position });
-        }
-    }
-    for (name, value) in [
-        ("entry", options.entry),
-        ("zero_count", options.zero_count),
-        ("first_penalty", options.first_penalty),
-        ("free_precision", options.free_precision),
-        ("first_damping", options.first_damping),
-        ("longest_step", options.longest_step),
-        ("step_tolerance", options.step_tolerance),
-    ] {
-        if !(value >= 0.0 && value.is_finite()) {
-            return Err(FitError::Option { name });
-        }
-    }
-    if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
-        let sound = strengths.iter().all(|s| *s >= 0.0 && s.is_finite());
-        if !(0.0..=1.0).contains(&mixing) || !sound {
-            return Err(FitError::Option { name: "penalty" });
-        }
-    }
-    Ok(())
 }
 
 /// Outcomes of the arms, where to start, and what can be said before any computation.

@@ -4,8 +4,9 @@
 //! largest likelihood. The lines stay: a shape shows in the spread of the times about them, and a fit for every Q would cost a hundred times as much.
 
 use super::family::Family;
-use super::{FitError, JointOptions, Terms, TwoArms, fit, see};
+use super::{FitError, Gathered, JointOptions, Terms, describe, see};
 use crate::arm::ByArm;
+use crate::cohort::Cohort;
 use crate::cure::Seen;
 
 /// Hundredths of Q between which it is sought; outside, a distribution is hardly told from that at the end.
@@ -36,13 +37,21 @@ struct Placed {
     log_sigma: f64,
 }
 
-/// The shape of the event times of these units.
+/// The shape of the event times of a sample of a cohort, whose covariates are `standardised` (all of them, row-major). A
+/// shape is a setting that all folds share. It may be learned from everybody, and the model behind it is not kept.
 ///
 /// # Errors
-/// As [`fit`].
-pub fn gamma_shape(data: &TwoArms<'_>, options: &JointOptions) -> Result<GammaShape, FitError> {
+/// Where there is nothing to fit: see [`FitError`].
+pub fn gamma_shape(
+    cohort: &Cohort,
+    sample: &[u32],
+    standardised: &[f64],
+    options: &JointOptions,
+) -> Result<GammaShape, FitError> {
+    let units = Gathered::of(cohort, sample, standardised);
+    let data = &units.view();
     let lines = JointOptions { family: Family::LogNormal, rounds: 0, ..options.clone() };
-    let model = fit(data, &Terms::new(&[], data.n_covariates), &lines)?;
+    let model = describe(data, &Terms::new(&[], data.n_covariates), &lines)?;
     let mut arms = ByArm::<Vec<Placed>>::default();
     for (i, &time) in data.time.iter().enumerate() {
         let arm = data.arm(i);

@@ -457,7 +457,8 @@ impl Simulated {
             units.covariates.extend((own..n_covariates).map(|_| normal_quantile(draws.uniform())));
         }
         units.names.extend((own..n_covariates).map(|j| format!("x{}", j + 1)));
-        Simulated { cohort: Cohort::from_units(units, self.cohort.horizon()), truth: self.truth.clone() }
+        let cohort = Cohort::from_parts(units, None, self.cohort.horizon()).expect("noise is finite and varies");
+        Simulated { cohort, truth: self.truth.clone() }
     }
 }
 
@@ -474,8 +475,32 @@ struct Drawn {
     censoring: ByArm<f64>,
 }
 
-/// Draws `n` units. `confounded` matters where [`Scenario::can_be_confounded`].
+/// What was drawn, before anybody asked whether it makes a cohort.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    /// The units.
+    pub units: Units,
+    /// The horizon of the scenario.
+    pub horizon: f64,
+    /// The truth of each unit.
+    pub truth: Vec<Truth>,
+}
+
+/// Draws `n` units and admits them as a cohort. `confounded` matters where [`Scenario::can_be_confounded`].
+///
+/// # Panics
+/// If `n` is so small that what was drawn is no cohort: an arm without events, or a covariate that does not vary. [`draw`] takes
+/// any number.
 pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Simulated {
+    let Draw { units, horizon, truth } = draw(scenario, n, confounded, seed);
+    match Cohort::from_parts(units, None, horizon) {
+        Ok(cohort) => Simulated { cohort, truth },
+        Err(refused) => panic!("{n} units of scenario {} are no cohort: {refused:?}", scenario.name()),
+    }
+}
+
+/// Draws `n` units. `confounded` matters where [`Scenario::can_be_confounded`].
+pub fn draw(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Draw {
     let world = scenario.world(confounded);
     let drawn: Vec<Drawn> = (0..n).into_par_iter().map(|row| world.draw(&mut Draws::new(seed, row as u64))).collect();
     let arm = world.arms(&drawn);
@@ -508,7 +533,7 @@ pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Si
         units.covariates.extend_from_slice(&unit.x);
         truth.push(unit.truth);
     }
-    Simulated { cohort: Cohort::from_units(units, world.horizon), truth }
+    Draw { units, horizon: world.horizon, truth }
 }
 
 impl World {

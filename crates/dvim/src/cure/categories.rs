@@ -8,11 +8,12 @@
 //! of contrasts and of the order of levels (docs/methods.md, "Categories"). A level that the training
 //! set does not have gets the mean, a coefficient of zero.
 
-use crate::cohort::{Arm, Cohort};
-use crate::cure::{self, ArmData, CureModel, Flag, Part};
+use super::{ArmData, CureModel, FitOptions, Flag, Part, fit_arm};
+use crate::arm::Arm;
+use crate::cohort::Cohort;
 use crate::error::Error;
-use crate::metric::Scaling;
-use crate::split::TrainingArm;
+use crate::scaling::Scaling;
+use crate::split::{ArmOutcomes, Trained, TrainingSet};
 use nalgebra::DMatrix;
 
 /// A linear map from the columns of the model to the columns of the cohort.
@@ -32,7 +33,7 @@ enum Axis {
 }
 
 impl Contrasts {
-    fn new(cohort: &Cohort, training: &TrainingArm, kept: Option<&[bool]>) -> Contrasts {
+    fn new(cohort: &Cohort, training: &ArmOutcomes, kept: Option<&[bool]>) -> Contrasts {
         let wide = cohort.n_covariates();
         let mut parts = Vec::new();
         for c in cohort.schema().iter().filter(|c| kept.is_none_or(|kept| kept[c.first])) {
@@ -104,25 +105,37 @@ impl Contrasts {
     }
 }
 
-/// Fits the cure model of an arm on its scaled covariates; the model takes all scaled columns of the cohort.
+/// Fits the cure model of an arm to a training set, on scaled covariates. The model takes all scaled columns of the cohort.
 pub fn fit(
-    cohort: &Cohort,
+    training: &TrainingSet<'_>,
     arm: Arm,
-    training: &TrainingArm,
     scaling: &Scaling,
-    options: &cure::FitOptions,
-) -> Result<CureModel, Error> {
-    fit_among(cohort, arm, training, scaling, options, None)
+    options: &FitOptions,
+) -> Result<Trained<CureModel>, Error> {
+    let model = fit_among(training.cohort(), arm, &training.arm(arm), scaling, options, None)?;
+    Ok(Trained::on(training, model))
 }
 
-/// The same with some of the covariates: those whose first column is `kept`. The others have coefficients of zero, and there is no
-/// covariance of all.
-pub fn fit_among(
+/// Fits the cure model of an arm to everybody, on scaled covariates, to describe a cohort. It is not [`Trained`], so no
+/// estimate can take it. With `kept` the model has only the covariates whose first column is kept. The others have
+/// coefficients of zero, and there is no covariance of all parameters.
+pub fn describe_arm(
     cohort: &Cohort,
     arm: Arm,
-    training: &TrainingArm,
     scaling: &Scaling,
-    options: &cure::FitOptions,
+    options: &FitOptions,
+    kept: Option<&[bool]>,
+) -> Result<CureModel, Error> {
+    let everybody = ArmOutcomes::of(cohort, cohort.units_of(arm));
+    fit_among(cohort, arm, &everybody, scaling, options, kept)
+}
+
+fn fit_among(
+    cohort: &Cohort,
+    arm: Arm,
+    training: &ArmOutcomes,
+    scaling: &Scaling,
+    options: &FitOptions,
     kept: Option<&[bool]>,
 ) -> Result<CureModel, Error> {
     let scaled = scaling.apply(&training.covariates);
@@ -135,7 +148,7 @@ pub fn fit_among(
             horizon: cohort.horizon(),
             further: (!training.further.is_empty()).then_some(&training.further),
         };
-        cure::fit(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
+        fit_arm(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
     };
     if kept.is_none() && !cohort.schema().iter().any(|c| c.is_category()) {
         return fit(&scaled, cohort.n_covariates());
