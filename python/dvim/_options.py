@@ -1,9 +1,9 @@
-"""What can be asked for, as the engine's records take it. No default and no rule of its own."""
+"""What can be asked for, as the engine's records take it: values by the kinds of the engine's list of settings."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from . import _dvim
@@ -83,25 +83,53 @@ def whole(name: str, value: Any) -> int:
     return int(value.__index__())
 
 
+SETTINGS: dict[str, dict[str, Any]] = {s["argument"]: s for s in json.loads(_dvim.settings())}
+"""The engine's list of settings, by their names in Python."""
+
+
+def _word(name: str, value: Any) -> Any:
+    words = SETTINGS[name]["words"]
+    if value not in words:
+        raise Refused(
+            f"error: {name} is {value!r}\n  rule:   {name} is one of {', '.join(words)}\n  remedy: use {name}={json.dumps(words[0])}"
+        )
+    return value
+
+
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    "columns": lambda _, value: listed(value),
+    "label": lambda _, value: label(value),
+    "pairs": lambda name, value: {"where": filters, "caliper": calipers}[name](value),
+    "number": lambda name, value: number(name, value),
+    "count": lambda name, value: None if value is None else whole(name, value),
+    "word": _word,
+    "switch": lambda _, value: bool(value),
+}
+
+
+def read(topic: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments about a topic, each as the engine takes a value of its kind."""
+    of_topic = [s for s in SETTINGS.values() if s["topic"] == topic and s["argument"] in given]
+    return {s["argument"]: _READ.get(s["kind"], lambda _, value: value)(s["argument"], given[s["argument"]]) for s in of_topic}
+
+
 def roles_json(columns: Mapping[str, str], given: Mapping[str, Any]) -> str:
-    """Which column plays which part, of the arguments of a call."""
-    start, end = given["start"], given["end"]
+    """Which column plays which part, of the arguments of a call. ``columns`` names those that may come as arrays."""
+    asked = read("columns", given)
+    start, end = asked.pop("start"), asked.pop("end")
     if (start is None) != (end is None):
         raise Refused(
             "error: only one of start= and end= was given\n  rule:   follow-up has two dates\n  remedy: name both columns"
         )
-    asked = {
-        "time": columns.get("time") or "",
-        "event": columns["event"],
-        "treatment": columns["treatment"],
-        "horizon": number("horizon", given["horizon"]),
-        "dates": [start, end] if start is not None else None,
-        "covariates": None if given["covariates"] is None else listed(given["covariates"]),
-        "filters": filters(given["where"]),
-        **{name: given[name] for name in ("id", "missing", "zero_time", "weights", "cluster", "entry")},
-        **{name: label(given[name]) for name in ("treated", "control", "cause")},
-        **{name: listed(given[name]) for name in ("numeric", "categorical", "drop")},
-    }
+    asked.update(
+        time=columns.get("time") or "",
+        event=columns["event"],
+        treatment=columns["treatment"],
+        dates=[start, end] if start is not None else None,
+        filters=asked.pop("where"),
+    )
+    if given["covariates"] is None:
+        asked["covariates"] = None
     return json.dumps(asked)
 
 
@@ -120,31 +148,17 @@ def _share(penalty: str | float) -> float:
 
 def options_json(given: Mapping[str, Any]) -> str:
     """How to analyse, of the arguments of a call."""
-    estimator, group_size = given["estimator"], given["group_size"]
-    if estimator not in ("paper", "adjusted"):
-        raise Refused(
-            f"error: the estimator is {estimator!r}\n  rule:   there are two: paper and adjusted\n"
-            '  remedy: use estimator="paper" or estimator="adjusted"'
-        )
-    adjusted = estimator == "adjusted"
-    size = None if group_size in (None, "auto") else whole("group_size", group_size)
+    asked = read("method", given)
+    adjusted = asked["estimator"] == "adjusted"
+    size = asked.pop("group_size")
+    size = None if size in (None, "auto") else whole("group_size", size)
     options = json.loads(_dvim.default_options(adjusted))
     if size is not None:
         options["group_size"] = size
     if adjusted:
-        family = None if given["latency"] == "auto" else given["latency"]
-        splits = None if given["splits"] is None else whole("splits", given["splits"])
-        counts = {"splits": splits, "folds": whole("folds", given["folds"])}
-        options["adjusted"].update(**counts, latency=family, group_size=size)
-        if given["penalty"] != "prior":
-            options["adjusted"]["elastic_net"] = _share(given["penalty"])
-    options.update(
-        {name: number(name, given[name]) for name in ("train_fraction", "confidence")},
-        metric=given["metric"],
-        scale=given["scale"],
-        seed=whole("seed", given["seed"]),
-        exact=listed(given["exact"]),
-        calipers=calipers(given["caliper"]),
-        exclude_self=bool(given["exclude_self"]),
-    )
+        family = None if asked["latency"] == "auto" else asked["latency"]
+        options["adjusted"].update(splits=asked["splits"], folds=asked["folds"], latency=family, group_size=size)
+        if asked["penalty"] != "prior":
+            options["adjusted"]["elastic_net"] = _share(asked["penalty"])
+    options.update({name: value for name, value in asked.items() if name in options}, calipers=asked["caliper"])
     return json.dumps(options)

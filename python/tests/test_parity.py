@@ -240,22 +240,33 @@ def test_simulated_cohorts_are_those_of_the_command_line(command, tmp_path):
         assert read_csv(tmp_path / "truth.csv")["cure_effect"] == listed(truth.cure_effect)
 
 
-def test_every_option_of_fit_can_be_asked_for(command):
-    """A flag that is new on the command line must come to Python too."""
+def test_arguments_are_the_settings():
+    """A setting that is new in the engine's list must come to Python too, with its default and its words."""
     import inspect
     import re
 
-    flags = set(re.findall(r"--([a-z][a-z-]+)", command("fit", "--help").stdout)) - {"help", "version"}
+    from dvim._options import SETTINGS
+
+    parameters = inspect.signature(dvim.fit).parameters
     # What becomes of the result is asked of the result: save() and report().
-    flags -= {"output", "force", "format", "report", "title", "time-unit"}
-    arguments = set(inspect.signature(dvim.fit).parameters)
-    assert {f.removeprefix("no-").replace("-", "_") for f in flags} - arguments == set()
+    expected = {a for a, s in SETTINGS.items() if s["topic"] != "command" and a != "ties"} | {"by", "audit", "threads"}
+    assert set(parameters) == expected | {"data", "y", "names", "progress"}
+    empty = {"columns": ((), None), "switch": (False, True), "number": (inspect.Parameter.empty,)}
+    for name in expected:
+        setting, given = SETTINGS[name], parameters[name].default
+        if setting["default"] is None:
+            assert any(given is usual or given == usual for usual in empty.get(setting["kind"], (None,))), name
+        else:
+            assert str(given) == setting["default"], name
+        assert all(f'"{word}"' in dvim.fit.__doc__ for word in setting["words"]), name
     # Nor is there an argument that is none: in the documentation every one has its line.
     shown = re.findall(r"^    ([a-z_, ]+)\n        ", dvim.fit.__doc__.partition("Returns")[0], re.M)
-    assert {name for line in shown for name in line.split(", ")} == arguments
+    assert {name for line in shown for name in line.split(", ")} == set(parameters)
     assert inspect.signature(dvim.check) == inspect.signature(dvim.fit)
-    assert arguments - set(inspect.signature(dvim.compare).parameters) == {
+    compared = inspect.signature(dvim.compare).parameters
+    assert set(parameters) - set(compared) == {
         "imputation", "estimator", "splits", "folds", "latency", "penalty", "by", "audit"}
+    assert set(compared) - set(parameters) == {"ties"} and compared["ties"].default == SETTINGS["ties"]["default"]
     # Flags of the result are arguments of the methods that write it.
     assert {"path", "force", "format"} <= set(inspect.signature(dvim.Analysis.save).parameters)
     assert {"path", "force", "title", "time_unit", "about"} <= set(inspect.signature(dvim.Analysis.report).parameters)

@@ -1,8 +1,10 @@
 //! The flags: what can be typed, and what it means. No logic.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dvim::audit::average::By;
 use dvim::cohort::{Roles, ZeroTime};
+use dvim::compare::cox::Ties;
 use dvim::constraint::{Caliper, Constraints};
 use dvim::error::Error;
 use dvim::joint::Family;
@@ -15,6 +17,7 @@ use dvim::simulate::Scenario;
 use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::refuse_idle;
 use dvim_report::figures::{KINDS, Kind};
+use dvim_report::spell::CommandLine;
 use std::path::PathBuf;
 
 const ABOUT: &str = "Does treatment change whether the event ever happens, and when?
@@ -44,6 +47,28 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// The command line with everything that the list of settings says: help where an argument has none of its own, and
+    /// the default in words where it is not in force until the estimator is known.
+    pub fn complete() -> clap::Command {
+        complete(Cli::command())
+    }
+}
+
+fn complete(command: clap::Command) -> clap::Command {
+    let explained = command.mut_args(|arg| match arg.get_long().and_then(Setting::named) {
+        Some(setting) if arg.get_help().is_none() => {
+            let mut help = setting.help().spelled(&CommandLine);
+            if let (Some(usual), true) = (setting.default(), arg.get_default_values().is_empty()) {
+                help += &format!(" [default: {usual}]");
+            }
+            arg.help(help)
+        }
+        _ => arg,
+    });
+    explained.mut_subcommands(complete)
 }
 
 /// The commands.
@@ -96,72 +121,48 @@ pub struct CleanArgs {
     pub directory: PathBuf,
 }
 
-/// Which column plays which part.
+/// Which column plays which part. What each flag does is said in the list of settings.
 #[derive(Args)]
 #[command(next_help_heading = "Columns")]
 pub struct RoleArgs {
-    /// Time to event or censoring
     #[arg(long, value_name = "COLUMN", required_unless_present_any = ["start", "end"], conflicts_with_all = ["start", "end"])]
     pub time: Option<String>,
-    /// Date on which follow-up starts, as 2019-07-31; with --end, instead of --time. Times are then in days
     #[arg(long, value_name = "COLUMN", requires = "end")]
     pub start: Option<String>,
-    /// Date of the event or of censoring
     #[arg(long, value_name = "COLUMN", requires = "start")]
     pub end: Option<String>,
-    /// Whether the event was seen: 1 or true; 0 or false if censored. Causes with --cause
     #[arg(long, value_name = "COLUMN")]
     pub event: String,
-    /// The arm: two values, or more with --treated and --control
     #[arg(long, value_name = "COLUMN")]
     pub treatment: String,
-    /// The horizon H, in the unit of the time column. Event-free at H means cured; there is no
-    /// default because H defines what is estimated
     #[arg(long, value_name = "TIME")]
     pub horizon: f64,
-    /// Patient ids [default: the column `id` if there is one, else row numbers]
     #[arg(long, value_name = "COLUMN")]
     pub id: Option<String>,
-    /// Covariates, separated by commas [default: all other columns]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     pub covariates: Option<Vec<String>>,
-    /// Which value of the treatment column means treated [default: 1, true, yes or treated]. In `fit`, `all` compares
-    /// every arm with --control
     #[arg(long, value_name = "LABEL")]
     pub treated: Option<String>,
-    /// Which value means control; with --treated, rows of any other arm are left out and counted
     #[arg(long, value_name = "LABEL")]
     pub control: Option<String>,
-    /// Covariates that are numbers whatever they look like
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub numeric: Vec<String>,
-    /// Covariates that are categories whatever they look like, such as codes
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub categorical: Vec<String>,
-    /// Columns to ignore
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub drop: Vec<String>,
-    /// Keep only rows in which the column has this value; may be given several times
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = filter)]
     pub filters: Vec<(String, String)>,
-    /// Rows with missing values: refuse the table, drop the rows, or fill in the median or most
-    /// frequent level and match on having done so
-    #[arg(long, value_enum, default_value_t = MissingArg::Refuse)]
-    pub missing: MissingArg,
-    /// Times of zero: refuse the table, drop the rows, or take half of the smallest positive time
-    #[arg(long, value_enum, default_value_t = ZeroTimeArg::Refuse)]
-    pub zero_time: ZeroTimeArg,
-    /// Case weights: how many of the population a patient stands for. Standard errors are then by patient
+    #[arg(long, value_parser = word(Setting::Missing, &Missing::ALL, Missing::name), default_value = Setting::Missing.default())]
+    pub missing: Missing,
+    #[arg(long, value_parser = word(Setting::ZeroTime, &ZeroTime::ALL, ZeroTime::name), default_value = Setting::ZeroTime.default())]
+    pub zero_time: ZeroTime,
     #[arg(long, value_name = "COLUMN")]
     pub weights: Option<String>,
-    /// Clusters, such as hospitals or families: standard errors are then by cluster
     #[arg(long, value_name = "COLUMN")]
     pub cluster: Option<String>,
-    /// Time from which a patient is watched (delayed entry); a date with --start and --end
     #[arg(long, value_name = "COLUMN")]
     pub entry: Option<String>,
-    /// The event column holds causes (0 = censored): which one is of interest. Cured is then no event of this
-    /// cause before H
     #[arg(long, value_name = "VALUE")]
     pub cause: Option<String>,
 }
@@ -171,28 +172,6 @@ fn filter(text: &str) -> Result<(String, String), String> {
         Some((column, value)) if !column.trim().is_empty() => Ok((column.trim().to_string(), value.trim().to_string())),
         _ => Err("a filter is written COLUMN=VALUE, as in --where etype=1".into()),
     }
-}
-
-/// `--missing`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum MissingArg {
-    /// Refuse the table, naming columns and rows
-    Refuse,
-    /// Leave out rows with a missing value in a column that is used
-    Drop,
-    /// Fill in, and add an indicator that takes part in the metrics
-    Indicator,
-}
-
-/// `--zero-time`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum ZeroTimeArg {
-    /// Refuse the table
-    Refuse,
-    /// Leave out the rows
-    Drop,
-    /// Half of the smallest positive time
-    Shift,
 }
 
 impl RoleArgs {
@@ -212,16 +191,8 @@ impl RoleArgs {
             categorical: self.categorical.clone(),
             drop: self.drop.clone(),
             filters: self.filters.clone(),
-            missing: match self.missing {
-                MissingArg::Refuse => Missing::Refuse,
-                MissingArg::Drop => Missing::Drop,
-                MissingArg::Indicator => Missing::Indicator,
-            },
-            zero_time: match self.zero_time {
-                ZeroTimeArg::Refuse => ZeroTime::Refuse,
-                ZeroTimeArg::Drop => ZeroTime::Drop,
-                ZeroTimeArg::Shift => ZeroTime::Shift,
-            },
+            missing: self.missing,
+            zero_time: self.zero_time,
             weights: self.weights.clone(),
             cluster: self.cluster.clone(),
             entry: self.entry.clone(),
@@ -230,59 +201,52 @@ impl RoleArgs {
     }
 }
 
-/// How to analyse.
+/// How to analyse. What each flag does is said in the list of settings.
 #[derive(Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    /// The paper's Algorithm 1, or groups corrected by a cross-fitted model (more accurate)
-    #[arg(long, value_enum, default_value_t = EstimatorArg::Paper)]
-    pub estimator: EstimatorArg,
-    /// K: patients of each arm in each match group; `auto` chooses it from the data (adjusted only)
-    /// [default: 50, or auto with the adjusted estimator]
+    #[arg(long, value_parser = words(Setting::Estimator), default_value = Setting::Estimator.default())]
+    pub estimator: String,
     #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
     pub group_size: Option<GroupSize>,
-    /// Honest splits of the adjusted estimator in all: each leaves out some of the patients, trains on the others and
-    /// estimates those it left out. R beyond --folds are dealt anew, and estimates are means over the deals [default: as
-    /// many as --folds]
     #[arg(long, value_name = "R")]
     pub splits: Option<usize>,
-    /// Splits of the adjusted estimator that share one deal at most: each patient is left out by one of them
-    /// [default: 10]
     #[arg(long, value_name = "F")]
     pub folds: Option<usize>,
-    /// Distribution of the event times in the adjusted estimator's models [default: auto]
-    #[arg(long, value_enum)]
-    pub latency: Option<LatencyArg>,
-    /// What holds the slopes of the adjusted estimator's models: a prior that is learned with them, ridge, or an
-    /// elastic net with this share of the norm, as in elastic-net:0.5 [default: prior]
+    #[arg(long, value_parser = words(Setting::Latency))]
+    pub latency: Option<String>,
     #[arg(long, value_name = "prior|ridge|elastic-net:SHARE", value_parser = penalty)]
     pub penalty: Option<PenaltyArg>,
-    /// Share of each arm that trains the paper's cure models; the others are estimated [default: 0.35]
     #[arg(long, value_name = "SHARE")]
     pub train_fraction: Option<f64>,
-    /// One metric of the paper's estimator for each effect, or their average for both [default: separate]
-    #[arg(long, value_enum)]
-    pub metric: Option<MetricArg>,
-    /// Standardise covariates for the paper's estimator, or take them as recorded (the paper's own study)
-    /// [default: standard]
-    #[arg(long, value_enum)]
-    pub scale: Option<ScaleArg>,
-    /// Decides, with the ids, who trains and who is estimated
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_parser = word(Setting::Metric, &MetricChoice::ALL, MetricChoice::name))]
+    pub metric: Option<MetricChoice>,
+    #[arg(long, value_parser = word(Setting::Scale, &Scale::ALL, Scale::name))]
+    pub scale: Option<Scale>,
+    #[arg(long, value_name = "N", default_value = Setting::Seed.default())]
     pub seed: u64,
-    /// Covariates on which every member of a group must agree with the patient
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub exact: Vec<String>,
-    /// Largest difference allowed in a covariate: age=5 in its own unit, age=0.2sd in standard
-    /// deviations; may be given several times
     #[arg(long = "caliper", value_name = "COVARIATE=WIDTH", value_parser = caliper)]
     pub calipers: Vec<Caliper>,
-    /// Keep a patient out of the patient's own group
     #[arg(long)]
     pub exclude_self: bool,
-    /// Confidence level of every interval
-    #[arg(long, value_name = "LEVEL", default_value_t = 0.95)]
+    #[arg(long, value_name = "LEVEL", default_value = Setting::Confidence.default())]
     pub confidence: f64,
+}
+
+/// The words of a setting.
+fn words(setting: Setting) -> PossibleValuesParser {
+    PossibleValuesParser::new(setting.words().iter().map(|(word, what)| PossibleValue::new(*word).help(*what)))
+}
+
+/// The words of a setting, each as what it stands for.
+fn word<T>(setting: Setting, all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let meant = move |word: String| all.iter().copied().find(|t| name(*t) == word);
+    words(setting).map(move |word| meant(word).expect("a test checks that every word has a meaning"))
 }
 
 fn caliper(text: &str) -> Result<Caliper, String> {
@@ -327,12 +291,12 @@ impl MethodArgs {
         };
         let (usual, usual_adjusted) = (Options::default(), AdjustedOptions::default());
         let (splits, folds) = AdjustedOptions::splits_and_folds(self.splits, self.folds);
-        let estimator = match self.estimator {
-            EstimatorArg::Paper => Estimator::Paper,
-            EstimatorArg::Adjusted => Estimator::Adjusted(AdjustedOptions {
+        let estimator = match self.estimator.as_str() {
+            "paper" => Estimator::Paper,
+            _ => Estimator::Adjusted(AdjustedOptions {
                 splits,
                 folds,
-                family: self.latency.and_then(LatencyArg::family),
+                family: self.latency.as_deref().and_then(Family::named),
                 elastic_net: self.penalty.and_then(|p| p.0),
                 group_size: fixed,
                 ..usual_adjusted
@@ -342,14 +306,8 @@ impl MethodArgs {
             estimator,
             group_size: fixed.unwrap_or(usual.group_size),
             train_fraction: self.train_fraction.unwrap_or(usual.train_fraction),
-            metric: match self.metric {
-                Some(MetricArg::Combined) => MetricChoice::Combined,
-                Some(MetricArg::Separate) | None => MetricChoice::Separate,
-            },
-            scale: match self.scale {
-                Some(ScaleArg::None) => Scale::None,
-                Some(ScaleArg::Standard) | None => Scale::Standard,
-            },
+            metric: self.metric.unwrap_or(usual.metric),
+            scale: self.scale.unwrap_or(usual.scale),
             seed: self.seed,
             confidence: self.confidence,
             constraints: Constraints {
@@ -360,15 +318,6 @@ impl MethodArgs {
             ..usual
         }
     }
-}
-
-/// `--estimator`.
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-pub enum EstimatorArg {
-    /// The paper's Algorithm 1
-    Paper,
-    /// Groups corrected by a cross-fitted model; every patient is estimated
-    Adjusted,
 }
 
 /// `--group-size`.
@@ -399,51 +348,6 @@ fn group_size(text: &str) -> Result<GroupSize, String> {
         "auto" => Ok(GroupSize::Auto),
         _ => text.parse().map(GroupSize::Fixed).map_err(|_| "a whole number, or `auto`".to_string()),
     }
-}
-
-/// `--latency`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum LatencyArg {
-    /// By out-of-fold likelihood
-    Auto,
-    /// Log-normal
-    LogNormal,
-    /// Weibull
-    Weibull,
-    /// Log-logistic
-    LogLogistic,
-    /// Generalised gamma, its shape learned from the data
-    GeneralisedGamma,
-}
-
-impl LatencyArg {
-    fn family(self) -> Option<Family> {
-        match self {
-            LatencyArg::Auto => None,
-            LatencyArg::LogNormal => Some(Family::LogNormal),
-            LatencyArg::Weibull => Some(Family::Weibull),
-            LatencyArg::LogLogistic => Some(Family::LogLogistic),
-            LatencyArg::GeneralisedGamma => Some(Family::GeneralisedGamma(0)),
-        }
-    }
-}
-
-/// `--metric`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum MetricArg {
-    /// Cure weights for the cure effect, time weights for the time effect
-    Separate,
-    /// The mean of the two weight vectors for both
-    Combined,
-}
-
-/// `--scale`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum ScaleArg {
-    /// Mean 0, standard deviation 1
-    Standard,
-    /// As recorded
-    None,
 }
 
 /// `--threads`.
@@ -547,8 +451,6 @@ pub struct FitArgs {
     pub tables: Vec<PathBuf>,
     #[command(flatten)]
     pub roles: RoleArgs,
-    /// Imputed data sets in one table: the column that numbers them (0 is the table before imputation). Effects are
-    /// pooled by Rubin's rules
     #[arg(long, value_name = "COLUMN", help_heading = "Columns")]
     pub imputation: Option<String>,
     #[command(flatten)]
@@ -562,8 +464,8 @@ pub struct FitArgs {
     #[arg(short, long, value_name = "DIR", default_value = "dvim-run")]
     pub output: PathBuf,
     /// Format of the effects
-    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
-    pub format: FormatArg,
+    #[arg(long, value_parser = word(Setting::Format, &EffectsFormat::ALL, EffectsFormat::name), default_value = Setting::Format.default())]
+    pub format: EffectsFormat,
     /// Also write the report of the run: one page for a browser or a printer
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -741,8 +643,8 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE")]
     pub groups: Option<PathBuf>,
     /// Format of the output
-    #[arg(long, value_enum, default_value_t = FormatArg::Csv)]
-    pub format: FormatArg,
+    #[arg(long, value_parser = word(Setting::Format, &EffectsFormat::ALL, EffectsFormat::name), default_value = Setting::Format.default())]
+    pub format: EffectsFormat,
     /// Replace files that exist
     #[arg(long)]
     pub force: bool,
@@ -766,9 +668,8 @@ pub struct CompareArgs {
     pub roles: RoleArgs,
     #[command(flatten)]
     pub method: MethodArgs,
-    /// How Cox models share tied event times
-    #[arg(long, value_enum, default_value_t = TiesArg::Breslow, help_heading = "Method")]
-    pub ties: TiesArg,
+    #[arg(long, value_parser = word(Setting::Ties, &Ties::ALL, Ties::name), default_value = Setting::Ties.default(), help_heading = "Method")]
+    pub ties: Ties,
     /// Where to write
     #[arg(short, long, value_name = "DIR", default_value = "dvim-compare")]
     pub output: PathBuf,
@@ -777,28 +678,6 @@ pub struct CompareArgs {
     pub force: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
-}
-
-/// `--format`.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FormatArg {
-    /// Comma-separated values
-    Csv,
-    /// An array of objects, one to a line
-    Json,
-    /// Apache Parquet, where dvim was built with it
-    Parquet,
-}
-
-impl FormatArg {
-    /// As the writer takes it.
-    pub fn format(self) -> EffectsFormat {
-        match self {
-            FormatArg::Csv => EffectsFormat::Csv,
-            FormatArg::Json => EffectsFormat::Json,
-            FormatArg::Parquet => EffectsFormat::Parquet,
-        }
-    }
 }
 
 /// `dvim rerun`.
@@ -817,15 +696,6 @@ pub struct RerunArgs {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub threads: ThreadArgs,
-}
-
-/// `--ties`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum TiesArg {
-    /// Each tied event sees the whole risk set: the reading that reproduces the paper
-    Breslow,
-    /// Each tied event sees the risk set less the average share of those before it: R's default
-    Efron,
 }
 
 /// `dvim study`.
@@ -884,5 +754,60 @@ impl StudyPart {
     /// Whether it is no part of the paper's study.
     pub fn is_beyond_the_paper(self) -> bool {
         matches!(self, StudyPart::Accuracy | StudyPart::Coverage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Arg, ArgAction};
+    use dvim::setting::{Kind, Topic};
+    use std::collections::HashSet;
+
+    fn arguments() -> Vec<(String, Arg)> {
+        let root = Cli::complete();
+        let of = |c: &clap::Command| c.get_arguments().map(|a| (c.get_name().into(), a.clone())).collect::<Vec<_>>();
+        root.get_subcommands().flat_map(of).collect()
+    }
+
+    #[test]
+    fn flags_are_the_settings() {
+        let mut seen = HashSet::new();
+        for (command, arg) in arguments() {
+            let Some(long) = arg.get_long().filter(|l| !["help", "version"].contains(l)) else { continue };
+            let setting = Setting::named(long).unwrap_or_else(|| panic!("{command} --{long} is not in the list"));
+            seen.insert(setting);
+            assert!(arg.get_help().is_some(), "{command} --{long} has no help");
+            let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
+            assert_eq!(is_switch, setting.kind() == Kind::Switch, "{command} --{long}");
+            if let Kind::Word(words) = setting.kind() {
+                let given: Vec<String> = arg.get_possible_values().iter().map(|v| v.get_name().into()).collect();
+                assert_eq!(given, words.iter().map(|(w, _)| *w).collect::<Vec<_>>(), "{command} --{long}");
+            }
+            if let (Some(usual), Some(given)) = (setting.default(), arg.get_default_values().first()) {
+                assert_eq!(given.to_str(), Some(usual), "{command} --{long}");
+            }
+        }
+        let left: Vec<&str> = Setting::ALL.iter().filter(|s| !seen.contains(s)).map(|s| s.name()).collect();
+        assert!(left.is_empty(), "no command takes {left:?}");
+    }
+
+    #[test]
+    fn fit_takes_every_role_and_option() {
+        let all = arguments();
+        let of_fit: HashSet<&str> = all.iter().filter(|(c, _)| c == "fit").filter_map(|(_, a)| a.get_long()).collect();
+        for setting in Setting::ALL.iter().filter(|s| s.topic() != Topic::Command && **s != Setting::Ties) {
+            assert!(of_fit.contains(setting.name()), "{}", setting.name());
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_is_what_the_list_says() {
+        let words = "dvim fit t.csv --time t --event e --treatment z --horizon 1".split(' ');
+        let Command::Fit(args) = Cli::try_parse_from(words).expect("the shortest fit").command else { panic!("fit") };
+        assert_eq!(args.method.options().expect("usual options"), Options::default());
+        let roles =
+            Roles { time: "t".into(), event: "e".into(), treatment: "z".into(), horizon: 1.0, ..Roles::default() };
+        assert_eq!(args.roles.roles(), roles);
     }
 }

@@ -7,7 +7,7 @@ mod progress;
 mod signals;
 
 use args::{Cli, Command};
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 use dvim_io::atomic::named;
 use dvim_report::spell::CommandLine;
 use std::ffi::OsString;
@@ -112,7 +112,8 @@ fn keep_freed_memory() {
 
 /// Runs the command line, whose first argument is the name of the program. Gives the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    let parsed = Cli::complete().try_get_matches_from(args).and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();
@@ -146,7 +147,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Clean(args) => commands::clean::run(&args),
         Command::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "dvim", &mut text);
+            clap_complete::generate(shell, &mut Cli::complete(), "dvim", &mut text);
             print(&String::from_utf8_lossy(&text))
         }
     });

@@ -1,12 +1,15 @@
-//! What dvim says to bad input: the exact words, for each way to go wrong. The words are in `refusals.txt`;
+//! What dvim says to bad input: the exact words, for each way to go wrong. The words are in `refusals.txt` and `warnings.txt`;
 //! `DVIM_BLESS=1 cargo test -p dvim-cli --test refusals` writes them anew, for a person to read in the diff.
 
+use dvim::error::ProblemKind;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/refusals.txt");
+const WARNINGS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/warnings.txt");
 const ROLES: &str = "--time time --event event --treatment arm --horizon 100 -k 3";
 
 /// A table that is in order: 40 patients, a number, two levels, a category.
@@ -257,6 +260,43 @@ fn cases() -> Vec<Case> {
     out
 }
 
+/// Tables that are analysed, with something worth knowing: a name, what to type, and the table.
+fn warned() -> Vec<Case> {
+    let good = Cells::good;
+    let case = |name: &'static str, extra: &str, cells: Cells| -> Case {
+        (name, format!("check T {ROLES} {extra}").trim_end().to_string(), cells.text().into_bytes())
+    };
+    vec![
+        case("an identifier among the covariates", "", good().put("number", |i| (500 + i).to_string())),
+        case("rows with gaps are dropped", "--missing drop", good().set(2, "age", "").set(9, "age", "")),
+        case("gaps are filled in", "--missing indicator", good().set(2, "age", "").set(9, "grade", "")),
+        case("times of zero are shifted", "--zero-time shift", good().set(3, "time", "0")),
+        case("early events are dropped", "--zero-time drop", good().set(3, "time", "0").set(3, "event", "1")),
+        case("two spellings of a level", "", good().set(2, "grade", "ii").set(5, "grade", "ii")),
+        case("a level in one arm", "", good().set(2, "grade", "IV").set(4, "grade", "IV")),
+        case(
+            "few different times",
+            "",
+            good().put("time", |i| (10 * (1 + i % 3)).to_string()).put("event", |_| "1".into()),
+        ),
+        case("few at the horizon", "", good().set(3, "time", "100").set(3, "event", "0")),
+        case("weights that are counts", "--weights w", good().put("w", |i| (1 + i % 3).to_string())),
+        case(
+            "few at risk at first",
+            "--entry from",
+            good().set(1, "time", "3").set(1, "event", "1").put("from", |i| if i == 1 { "0" } else { "4" }.into()),
+        ),
+    ]
+}
+
+/// Kinds of problems whose words are tested by a case that prints no JSON, or where no command meets them.
+const ELSEWHERE: [(&str, &str); 3] = [
+    ("unknown_level", "new patients of an unknown level"),
+    ("bad_imputation", "an imputation column that is not there"),
+    // The reader refuses a table without rows before the engine sees it.
+    ("no_rows", "a header alone"),
+];
+
 fn dvim(folder: &Path, command: &str) -> (Option<i32>, String, String) {
     let done = Command::new(env!("CARGO_BIN_EXE_dvim"))
         .args(command.split_whitespace().map(|a| if a == "T" { "table.csv" } else { a }))
@@ -295,10 +335,47 @@ fn every_refusal_says_what_and_what_to_do() {
     }
     assert!(!folder.join("new").exists() && !folder.join("table.csv.dvim").exists());
     assert_eq!(fs::read_to_string(folder.join("other/notes.txt")).expect("untouched"), "mine");
-    if std::env::var_os("DVIM_BLESS").is_some() {
-        fs::write(GOLDEN, &found).expect("written");
+    compare_golden(GOLDEN, &found);
+}
+
+#[test]
+fn every_kind_of_problem_is_met() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let mut met = BTreeSet::new();
+    let mut found = String::new();
+    for (is_warned, (name, command, bytes)) in
+        cases().into_iter().map(|c| (false, c)).chain(warned().into_iter().map(|c| (true, c)))
+    {
+        if !command.starts_with("check") {
+            continue;
+        }
+        fs::write(folder.join("table.csv"), bytes).expect("a table");
+        let (code, json, words) = dvim(folder, &format!("{command} --json"));
+        if is_warned {
+            assert_eq!(code, Some(0), "{name}: `{command}` is not refused: {words}");
+            let _ = writeln!(found, "## {name}\n$ dvim {}\n{words}", command.replace('T', "table.csv"));
+        }
+        let Ok(record) = serde_json::from_str::<serde_json::Value>(&json) else { continue };
+        let problems = record["problems"].as_array().expect("problems").iter();
+        met.extend(problems.map(|p| p["code"].as_str().expect("a code").to_string()));
     }
-    let expected = fs::read_to_string(GOLDEN).unwrap_or_default();
+    let cases = cases();
+    for (kind, case) in ELSEWHERE {
+        assert!(cases.iter().any(|c| c.0 == case), "no case `{case}`");
+        assert!(met.insert(kind.to_string()), "`{kind}` is met by a check");
+    }
+    let all: BTreeSet<String> = ProblemKind::ALL.iter().map(|k| k.code().to_string()).collect();
+    assert_eq!(all.difference(&met).collect::<Vec<_>>(), Vec::<&String>::new(), "kinds without a tested message");
+    compare_golden(WARNINGS, &found);
+}
+
+/// Compares words with those of a file, or writes them there.
+fn compare_golden(file: &str, found: &str) {
+    if std::env::var_os("DVIM_BLESS").is_some() {
+        fs::write(file, found).expect("written");
+    }
+    let expected = fs::read_to_string(file).unwrap_or_default();
     for (a, b) in found.split("## ").zip(expected.split("## ")) {
         assert_eq!(a, b, "the words have changed; DVIM_BLESS=1 accepts them");
     }

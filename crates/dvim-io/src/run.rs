@@ -133,6 +133,15 @@ impl EffectsFormat {
     /// All formats.
     pub const ALL: [EffectsFormat; 3] = [EffectsFormat::Csv, EffectsFormat::Json, EffectsFormat::Parquet];
 
+    /// The word used in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            EffectsFormat::Csv => "csv",
+            EffectsFormat::Json => "json",
+            EffectsFormat::Parquet => "parquet",
+        }
+    }
+
     /// The name of the file.
     pub fn file(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ mod _dvim {
     #[pymodule_export]
     use crate::run::{
         Comparison, CureModel, Run, check, command, compare, default_options, fit, fit_cure, id_column, kaplan_meier,
-        open_run, refuse_idle, scenarios, simulate, style_sheet,
+        open_run, refuse_idle, scenarios, settings, simulate, style_sheet,
     };
     #[pymodule_export]
     use crate::several::{Several, asks_for_several, fit_several, open_all};

@@ -25,9 +25,10 @@ use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
 use dvim_report::record::{
-    AskedRecord, AverageRecord, ByArm, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, RolesRecord, Summary,
+    AskedRecord, AverageRecord, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, Summary,
 };
 use dvim_report::report::{Page, run_page};
+use dvim_report::spell::SettingRecord;
 use dvim_report::tables::{self, ColumnKind};
 use dvim_report::terminal::Terminal;
 use dvim_report::text;
@@ -46,8 +47,8 @@ struct Asked {
     event: String,
     treatment: String,
     horizon: f64,
-    #[serde(flatten)]
-    asked: AskedRecord,
+    #[serde(flatten, with = "AskedRecord")]
+    asked: Roles,
 }
 
 fn bad(py: Python<'_>, what: impl ToString) -> PyErr {
@@ -60,9 +61,7 @@ fn bad(py: Python<'_>, what: impl ToString) -> PyErr {
 
 pub fn roles_of(py: Python<'_>, asked: &str) -> PyResult<Roles> {
     let Asked { time, event, treatment, horizon, asked } = serde_json::from_str(asked).map_err(|e| bad(py, e))?;
-    let labels = ByArm { treated: String::new(), control: String::new() };
-    let record = RolesRecord { time, event, treatment, id: None, covariates: Vec::new(), labels, asked };
-    record.roles(horizon).map_err(|e| bad(py, e))
+    Ok(Roles { time, event, treatment, horizon, ..asked })
 }
 
 pub fn options_of(py: Python<'_>, options: &str) -> PyResult<Options> {
@@ -79,7 +78,7 @@ pub fn by_of(by: &[String]) -> Vec<By> {
 pub fn format_of(py: Python<'_>, format: &str) -> PyResult<EffectsFormat> {
     EffectsFormat::ALL
         .into_iter()
-        .find(|f| f.file().strip_prefix("effects.") == Some(format))
+        .find(|f| f.name() == format)
         .ok_or_else(|| bad(py, format!("the format `{format}` is not known; use csv or json")))
 }
 
@@ -88,6 +87,12 @@ pub fn format_of(py: Python<'_>, format: &str) -> PyResult<EffectsFormat> {
 pub fn default_options(adjusted: bool) -> String {
     let estimator = if adjusted { Estimator::Adjusted(Default::default()) } else { Estimator::Paper };
     json(&OptionsRecord::from(&Options { estimator, ..Options::default() }))
+}
+
+/// The list of settings, as JSON.
+#[pyfunction]
+pub fn settings() -> String {
+    json(&SettingRecord::all())
 }
 
 /// Refuses settings that were given, by their names, and that the estimator would not look at.
@@ -503,10 +508,8 @@ pub fn compare(
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Comparison> {
     let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
-    let ties = match ties {
-        "breslow" => Ties::Breslow,
-        "efron" => Ties::Efron,
-        other => return Err(bad(py, format!("ties are handled by breslow or efron, not by `{other}`"))),
+    let Some(ties) = Ties::ALL.into_iter().find(|t| t.name() == ties) else {
+        return Err(bad(py, format!("ties are handled by breslow or efron, not by `{ties}`")));
     };
     let input = table.take(py, kind)?;
     let work = move |watch: &dyn Watch| Compared::new(input, &roles, &options, ties, watch);

@@ -81,47 +81,63 @@ pub struct RolesRecord {
     /// What the arms are called in the table.
     pub labels: ByArm<String>,
     /// What was asked for beyond that, so that the run can be repeated.
-    #[serde(default)]
-    pub asked: AskedRecord,
+    #[serde(default, with = "AskedRecord")]
+    pub asked: Roles,
 }
 
-/// What was asked for of the table.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Which parts the user gave the columns: the record of [`Roles`] without what [`RolesRecord`] has beside it.
+///
+/// The compiler checks that it lists every field of [`Roles`]. A test checks that each field is a [`Setting`].
+///
+/// [`Setting`]: dvim::setting::Setting
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Roles")]
 pub struct AskedRecord {
-    /// `--start` and `--end`.
-    pub dates: Option<[String; 2]>,
-    /// `--id`.
-    pub id: Option<String>,
-    /// `--covariates`.
-    pub covariates: Option<Vec<String>>,
-    /// `--treated`.
-    pub treated: Option<String>,
-    /// `--control`.
-    pub control: Option<String>,
-    /// `--numeric`.
-    pub numeric: Vec<String>,
-    /// `--categorical`.
-    pub categorical: Vec<String>,
-    /// `--drop`.
-    pub drop: Vec<String>,
-    /// `--where`: columns and values.
-    pub filters: Vec<(String, String)>,
-    /// `--missing`.
-    pub missing: String,
-    /// `--zero-time`.
-    pub zero_time: String,
-    /// `--weights`.
+    #[serde(skip)]
+    time: String,
+    #[serde(skip)]
+    event: String,
+    #[serde(skip)]
+    treatment: String,
+    #[serde(skip)]
+    horizon: f64,
+    dates: Option<[String; 2]>,
+    id: Option<String>,
+    covariates: Option<Vec<String>>,
+    treated: Option<String>,
+    control: Option<String>,
+    numeric: Vec<String>,
+    categorical: Vec<String>,
+    drop: Vec<String>,
+    filters: Vec<(String, String)>,
+    #[serde(with = "MissingRecord")]
+    missing: Missing,
+    #[serde(with = "ZeroTimeRecord")]
+    zero_time: ZeroTime,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub weights: Option<String>,
-    /// `--cluster`.
+    weights: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<String>,
-    /// `--entry`.
+    cluster: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entry: Option<String>,
-    /// `--cause`.
+    entry: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<String>,
+    cause: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Missing", rename_all = "kebab-case")]
+enum MissingRecord {
+    Refuse,
+    Drop,
+    Indicator,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "ZeroTime", rename_all = "kebab-case")]
+enum ZeroTimeRecord {
+    Refuse,
+    Drop,
+    Shift,
 }
 
 impl RolesRecord {
@@ -141,56 +157,21 @@ impl RolesRecord {
             id: id.map(str::to_string),
             covariates: cohort.schema().iter().filter(is_column).map(|c| c.name.clone()).collect(),
             labels: ByArm::map(|z| cohort.label(z).to_string()),
-            asked: AskedRecord {
-                dates: roles.dates.clone(),
-                id: roles.id.clone(),
-                covariates: roles.covariates.clone(),
-                treated: roles.treated.clone(),
-                control: roles.control.clone(),
-                numeric: roles.numeric.clone(),
-                categorical: roles.categorical.clone(),
-                drop: roles.drop.clone(),
-                filters: roles.filters.clone(),
-                missing: roles.missing.name().into(),
-                zero_time: roles.zero_time.name().into(),
-                weights: roles.weights.clone(),
-                cluster: roles.cluster.clone(),
-                entry: roles.entry.clone(),
-                cause: roles.cause.clone(),
+            asked: Roles {
+                time: String::new(),
+                event: String::new(),
+                treatment: String::new(),
+                horizon: 0.0,
+                ..roles.clone()
             },
         }
     }
 
-    /// The roles that it records, or what it says that is not known here.
-    pub fn roles(&self, horizon: f64) -> Result<Roles, String> {
-        let a = &self.asked;
-        let missing = [Missing::Refuse, Missing::Drop, Missing::Indicator].into_iter().find(|m| m.name() == a.missing);
-        let zero = [ZeroTime::Refuse, ZeroTime::Drop, ZeroTime::Shift].into_iter().find(|z| z.name() == a.zero_time);
-        Ok(Roles {
-            time: if a.dates.is_some() { String::new() } else { self.time.clone() },
-            dates: a.dates.clone(),
-            event: self.event.clone(),
-            treatment: self.treatment.clone(),
-            horizon,
-            id: a.id.clone(),
-            covariates: a.covariates.clone(),
-            treated: a.treated.clone(),
-            control: a.control.clone(),
-            numeric: a.numeric.clone(),
-            categorical: a.categorical.clone(),
-            drop: a.drop.clone(),
-            filters: a.filters.clone(),
-            missing: missing.ok_or_else(|| {
-                format!("unknown rule for missing values `{}`; there are refuse, drop and indicator", a.missing)
-            })?,
-            zero_time: zero.ok_or_else(|| {
-                format!("unknown rule for times of zero `{}`; there are refuse, drop and shift", a.zero_time)
-            })?,
-            weights: a.weights.clone(),
-            cluster: a.cluster.clone(),
-            entry: a.entry.clone(),
-            cause: a.cause.clone(),
-        })
+    /// The roles that it records.
+    pub fn roles(&self, horizon: f64) -> Roles {
+        let (event, treatment) = (self.event.clone(), self.treatment.clone());
+        let time = if self.asked.dates.is_some() { String::new() } else { self.time.clone() };
+        Roles { time, event, treatment, horizon, ..self.asked.clone() }
     }
 }
 
@@ -404,8 +385,8 @@ impl From<&Caliper> for CaliperRecord {
 impl OptionsRecord {
     /// The options it records, or what it says that is not known here.
     pub fn options(&self) -> Result<Options, String> {
-        let metric = [MetricChoice::Separate, MetricChoice::Combined].into_iter().find(|m| m.name() == self.metric);
-        let scale = [Scale::Standard, Scale::None].into_iter().find(|s| s.name() == self.scale);
+        let metric = MetricChoice::ALL.into_iter().find(|m| m.name() == self.metric);
+        let scale = Scale::ALL.into_iter().find(|s| s.name() == self.scale);
         Ok(Options {
             group_size: self.group_size,
             train_fraction: self.train_fraction,

@@ -1,7 +1,8 @@
 //! The faces of dvim: how the command line and Python write settings and actions.
 
 use dvim::phrase::{Action, Face, Value};
-use dvim::setting::{Kind, Setting};
+use dvim::setting::{Kind, Setting, Topic};
+use serde::Serialize;
 
 /// The command line: `--group-size 50`.
 pub struct CommandLine;
@@ -87,12 +88,65 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
+/// A setting of the list, for faces that are not written in Rust.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SettingRecord {
+    /// Its name, with hyphens.
+    pub name: &'static str,
+    /// Its argument in Python.
+    pub argument: String,
+    /// What it is about: `columns`, `method` or `command`.
+    pub topic: &'static str,
+    /// What its value is.
+    pub kind: &'static str,
+    /// The words that its value can be.
+    pub words: Vec<&'static str>,
+    /// Its value where none is given, if that is one value.
+    pub default: Option<&'static str>,
+}
+
+impl SettingRecord {
+    /// Every setting.
+    pub fn all() -> Vec<SettingRecord> {
+        Setting::ALL.iter().map(|s| SettingRecord::of(*s)).collect()
+    }
+
+    fn of(setting: Setting) -> SettingRecord {
+        SettingRecord {
+            name: setting.name(),
+            argument: argument(setting),
+            topic: match setting.topic() {
+                Topic::Columns => "columns",
+                Topic::Method => "method",
+                Topic::Command => "command",
+            },
+            kind: match setting.kind() {
+                Kind::Column => "column",
+                Kind::Columns => "columns",
+                Kind::Label => "label",
+                Kind::Pairs => "pairs",
+                Kind::Number => "number",
+                Kind::Count => "count",
+                Kind::Word(_) => "word",
+                Kind::NumberOr(_) => "number or word",
+                Kind::Text => "text",
+                Kind::Path => "path",
+                Kind::Switch => "switch",
+            },
+            words: setting.words().iter().map(|(word, _)| *word).collect(),
+            default: setting.default(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use dvim::phrase;
     use dvim::phrase::Phrase;
-    use dvim::setting::Setting::*;
+    use dvim::setting::Setting::{
+        By, Caliper, Control, Drop, Exact, ExcludeSelf, GroupSize, Missing, NoAudit, TrainFraction, Treated, Where,
+    };
 
     #[test]
     fn each_face_has_its_own_words() {

@@ -14,6 +14,7 @@ use dvim::fold::Fit;
 use dvim::inspect::UnitGroups;
 use dvim::interval::Interval;
 use dvim::overview::{ArmOverview, ColumnOverview, Overview};
+use dvim::phrase::harmless;
 use dvim::schema::Covariate;
 use dvim::survival::Estimate;
 use std::fmt::Write;
@@ -30,9 +31,9 @@ impl Grid {
         Grid { rows: vec![header.iter().map(|h| h.to_string()).collect()], left }
     }
 
-    /// Adds a row.
+    /// Adds a row. Cells hold names and ids from files, so nothing in them may command the terminal.
     pub fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
-        self.rows.push(cells.into_iter().map(Into::into).collect());
+        self.rows.push(cells.into_iter().map(|c| harmless(&c.into()).into_owned()).collect());
     }
 
     /// The grid as text, each line indented by two.

@@ -42,6 +42,9 @@ pub enum ZeroTime {
 }
 
 impl ZeroTime {
+    /// Every choice, the usual one first.
+    pub const ALL: [ZeroTime; 3] = [ZeroTime::Refuse, ZeroTime::Drop, ZeroTime::Shift];
+
     /// The word used in flags and files.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Every way to fail, as data: which column, how many units, which rows, the rule, the remedy.
 
-use crate::phrase::{Face, Fields, Phrase};
+use crate::phrase::{Face, Fields, Phrase, harmless};
 use std::fmt;
 
 /// How much a problem matters.
@@ -12,145 +12,110 @@ pub enum Severity {
     Error,
 }
 
-/// What kind of problem it is. The code of each is stable and used in JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum ProblemKind {
-    /// A named column is not in the table.
-    NoSuchColumn,
-    /// One column was given two roles.
-    ColumnUsedTwice,
-    /// The table has no rows.
-    NoRows,
-    /// No covariate is left.
-    NoCovariates,
-    /// Values are missing.
-    MissingValues,
-    /// A column that must be numeric holds text.
-    NotNumeric,
-    /// A number is infinite or so large that its square overflows.
-    NotFinite,
-    /// An event is neither 0/1 nor true/false.
-    EventCoding,
-    /// A time is zero or negative.
-    TimeNotPositive,
-    /// The treatment does not have exactly two values.
-    TreatmentValues,
-    /// Which of two treatment values is "treated" is not evident.
-    TreatedUnclear,
-    /// The treated label does not occur.
-    TreatedUnknown,
-    /// An id occurs twice.
-    DuplicateIds,
-    /// A covariate has the same value in every unit.
-    ConstantCovariate,
-    /// A covariate looks like an identifier.
-    LooksLikeId,
-    /// The horizon is not a positive number.
-    BadHorizon,
-    /// An arm has no event before the horizon.
-    NoEvent,
-    /// In an arm nobody is followed to the horizon.
-    NobodyAtHorizon,
-    /// In an arm hardly anybody is followed to the horizon.
-    FewAtHorizon,
-    /// An arm is too small for the group size.
-    ArmTooSmall,
-    /// Fewer events than parameters in an arm's training set.
-    FewEvents,
-    /// An option is out of its range.
-    BadOption,
-    /// No row is left after a filter or a rule.
-    NothingKept,
-    /// Rows were left out on request.
-    RowsDropped,
-    /// Missing values were filled in on request.
-    FilledValues,
-    /// A covariate holds dates.
-    DateCovariate,
-    /// A date whose day and month cannot be told apart.
-    AmbiguousDate,
-    /// A value that should be a date and is none.
-    NotADate,
-    /// A category has too many levels.
-    TooManyLevels,
-    /// Two levels differ only in case or spaces.
-    SimilarLevels,
-    /// A level occurs in one arm, or in one set, only.
-    LevelInOneArm,
-    /// A column is declared numeric or categorical and is no covariate.
-    NotACovariate,
-    /// Many events share few times.
-    HeavyTies,
-    /// A new unit has a level that the cohort does not have.
-    UnknownLevel,
-    /// A constraint on matching cannot be used.
-    BadConstraint,
-    /// A case weight is not positive.
-    BadWeight,
-    /// Clusters cannot be used.
-    BadCluster,
-    /// A time of entry is before the origin or not before the time.
-    BadEntry,
-    /// Weights differ much, or look like counts.
-    UnequalWeights,
-    /// With delayed entry an event meets few at risk.
-    FewAtRisk,
-    /// Imputed data sets cannot be pooled.
-    BadImputation,
-    /// A stage cannot take weights, clusters, delayed entry or causes.
-    NotSupported,
+macro_rules! problem_kinds {
+    ($(#[doc = $what:literal] $name:ident = $code:literal;)+) => {
+        /// What kind of problem it is. The code of each is stable and used in JSON.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum ProblemKind {
+            $(#[doc = $what] $name,)+
+        }
+
+        impl ProblemKind {
+            /// Every kind.
+            pub const ALL: &'static [ProblemKind] = &[$(ProblemKind::$name),+];
+
+            /// A stable name for programs.
+            pub fn code(self) -> &'static str {
+                match self { $(ProblemKind::$name => $code,)+ }
+            }
+        }
+    };
 }
 
-impl ProblemKind {
-    /// A stable name for programs.
-    pub fn code(self) -> &'static str {
-        use ProblemKind::*;
-        match self {
-            NoSuchColumn => "no_such_column",
-            ColumnUsedTwice => "column_used_twice",
-            NoRows => "no_rows",
-            NoCovariates => "no_covariates",
-            MissingValues => "missing_values",
-            NotNumeric => "not_numeric",
-            NotFinite => "not_finite",
-            EventCoding => "event_coding",
-            TimeNotPositive => "time_not_positive",
-            TreatmentValues => "treatment_values",
-            TreatedUnclear => "treated_unclear",
-            TreatedUnknown => "treated_unknown",
-            DuplicateIds => "duplicate_ids",
-            ConstantCovariate => "constant_covariate",
-            LooksLikeId => "looks_like_id",
-            BadHorizon => "bad_horizon",
-            NoEvent => "no_event",
-            NobodyAtHorizon => "nobody_at_horizon",
-            FewAtHorizon => "few_at_horizon",
-            ArmTooSmall => "arm_too_small",
-            FewEvents => "few_events",
-            BadOption => "bad_option",
-            NothingKept => "nothing_kept",
-            RowsDropped => "rows_dropped",
-            FilledValues => "filled_values",
-            DateCovariate => "date_covariate",
-            AmbiguousDate => "ambiguous_date",
-            NotADate => "not_a_date",
-            TooManyLevels => "too_many_levels",
-            SimilarLevels => "similar_levels",
-            LevelInOneArm => "level_in_one_arm",
-            NotACovariate => "not_a_covariate",
-            HeavyTies => "heavy_ties",
-            UnknownLevel => "unknown_level",
-            BadConstraint => "bad_constraint",
-            BadWeight => "bad_weight",
-            BadCluster => "bad_cluster",
-            BadEntry => "bad_entry",
-            UnequalWeights => "unequal_weights",
-            FewAtRisk => "few_at_risk",
-            BadImputation => "bad_imputation",
-            NotSupported => "not_supported",
-        }
-    }
+problem_kinds! {
+    /// A named column is not in the table.
+    NoSuchColumn = "no_such_column";
+    /// One column was given two roles.
+    ColumnUsedTwice = "column_used_twice";
+    /// The table has no rows.
+    NoRows = "no_rows";
+    /// No covariate is left.
+    NoCovariates = "no_covariates";
+    /// Values are missing.
+    MissingValues = "missing_values";
+    /// A column that must be numeric holds text.
+    NotNumeric = "not_numeric";
+    /// A number is infinite or so large that its square overflows.
+    NotFinite = "not_finite";
+    /// An event is neither 0/1 nor true/false.
+    EventCoding = "event_coding";
+    /// A time is zero or negative.
+    TimeNotPositive = "time_not_positive";
+    /// The treatment does not have exactly two values.
+    TreatmentValues = "treatment_values";
+    /// Which of two treatment values is "treated" is not evident.
+    TreatedUnclear = "treated_unclear";
+    /// The treated label does not occur.
+    TreatedUnknown = "treated_unknown";
+    /// An id occurs twice.
+    DuplicateIds = "duplicate_ids";
+    /// A covariate has the same value in every unit.
+    ConstantCovariate = "constant_covariate";
+    /// A covariate looks like an identifier.
+    LooksLikeId = "looks_like_id";
+    /// The horizon is not a positive number.
+    BadHorizon = "bad_horizon";
+    /// An arm has no event before the horizon.
+    NoEvent = "no_event";
+    /// In an arm nobody is followed to the horizon.
+    NobodyAtHorizon = "nobody_at_horizon";
+    /// In an arm hardly anybody is followed to the horizon.
+    FewAtHorizon = "few_at_horizon";
+    /// An arm is too small for the group size.
+    ArmTooSmall = "arm_too_small";
+    /// An option is out of its range.
+    BadOption = "bad_option";
+    /// No row is left after a filter or a rule.
+    NothingKept = "nothing_kept";
+    /// Rows were left out on request.
+    RowsDropped = "rows_dropped";
+    /// Missing values were filled in on request.
+    FilledValues = "filled_values";
+    /// A covariate holds dates.
+    DateCovariate = "date_covariate";
+    /// A date whose day and month cannot be told apart.
+    AmbiguousDate = "ambiguous_date";
+    /// A value that should be a date and is none.
+    NotADate = "not_a_date";
+    /// A category has too many levels.
+    TooManyLevels = "too_many_levels";
+    /// Two levels differ only in case or spaces.
+    SimilarLevels = "similar_levels";
+    /// A level occurs in one arm, or in one set, only.
+    LevelInOneArm = "level_in_one_arm";
+    /// A column is declared numeric or categorical and is no covariate.
+    NotACovariate = "not_a_covariate";
+    /// Many events share few times.
+    HeavyTies = "heavy_ties";
+    /// A new unit has a level that the cohort does not have.
+    UnknownLevel = "unknown_level";
+    /// A constraint on matching cannot be used.
+    BadConstraint = "bad_constraint";
+    /// A case weight is not positive.
+    BadWeight = "bad_weight";
+    /// Clusters cannot be used.
+    BadCluster = "bad_cluster";
+    /// A time of entry is before the origin or not before the time.
+    BadEntry = "bad_entry";
+    /// Weights differ much, or look like counts.
+    UnequalWeights = "unequal_weights";
+    /// With delayed entry an event meets few at risk.
+    FewAtRisk = "few_at_risk";
+    /// Imputed data sets cannot be pooled.
+    BadImputation = "bad_imputation";
+    /// A stage cannot take weights, clusters, delayed entry or causes.
+    NotSupported = "not_supported";
 }
 
 /// One thing that is wrong with the input, and what to do about it.
@@ -224,6 +189,46 @@ impl Problem {
     }
 }
 
+/// How many problems of one kind are told one by one.
+const PROBLEMS_SHOWN: usize = 10;
+
+/// The problems, of which each kind is told a few times and then counted: a table can have a hundred thousand columns.
+pub(crate) fn bounded(problems: Vec<Problem>) -> Vec<Problem> {
+    let kind = |p: &Problem| (p.kind, p.severity);
+    let mut told: Vec<((ProblemKind, Severity), usize)> = Vec::new();
+    let mut out: Vec<Problem> = Vec::new();
+    for problem in problems {
+        let place = told.iter().position(|(k, _)| *k == kind(&problem)).unwrap_or_else(|| {
+            told.push((kind(&problem), 0));
+            told.len() - 1
+        });
+        told[place].1 += 1;
+        match told[place].1.checked_sub(PROBLEMS_SHOWN) {
+            None | Some(0) => out.push(problem),
+            Some(1) => out.push(Problem { column: None, count: 0, rows: Vec::new(), ..problem }),
+            Some(_) => {}
+        }
+    }
+    for (k, n) in told.into_iter().filter(|(_, n)| *n > PROBLEMS_SHOWN) {
+        let last = out.iter_mut().rfind(|p| kind(p) == k).expect("it was pushed");
+        last.found = match n - PROBLEMS_SHOWN {
+            1 => "one more column has this problem".into(),
+            more => format!("{more} more columns have this problem").into(),
+        };
+    }
+    out
+}
+
+/// How many names a message lists.
+pub(crate) const NAMES_SHOWN: usize = 10;
+
+/// The first names in quotes, and the number of the others.
+pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(NAMES_SHOWN);
+    let shown: Vec<String> = names.take(NAMES_SHOWN).map(|n| format!("`{n}`")).collect();
+    if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
+}
+
 /// How many rows a [`Problem`] names.
 const ROWS_SHOWN: usize = 5;
 
@@ -255,7 +260,7 @@ impl Problem {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let column = self.column.as_ref().map_or(String::new(), |c| format!("column `{c}`: "));
+        let column = self.column.as_ref().map_or(String::new(), |c| format!("column `{}`: ", harmless(c)));
         let mut rows = String::new();
         if !self.rows.is_empty() {
             let shown: Vec<String> = self.rows.iter().map(usize::to_string).collect();
@@ -333,8 +338,8 @@ impl Error {
             Error::Model { arm, reason } => {
                 format!("error: the cure model of the {arm} arm cannot be fitted: {reason}")
             }
-            Error::NoSuchUnit { id, reason } => format!("error: no unit `{id}`: {reason}"),
-            Error::InSet { set, error } => format!("in `{set}`:\n{}", error.spelled(face)),
+            Error::NoSuchUnit { id, reason } => harmless(&format!("error: no unit `{id}`: {reason}")).into_owned(),
+            Error::InSet { set, error } => format!("in `{}`:\n{}", harmless(set), error.spelled(face)),
             Error::Cancelled => "stopped on request; nothing was written".into(),
         }
     }
@@ -373,4 +378,24 @@ fn edit_distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_problems_of_a_kind_are_counted() {
+        let constant = |i: usize| {
+            Problem::error(ProblemKind::ConstantCovariate, "every value is 1", "it must vary", "leave it out")
+                .column(&format!("c{i}"))
+        };
+        let other = Problem::error(ProblemKind::NoRows, "no rows", "there are rows", "add some");
+        let ten: Vec<Problem> = (0..10).map(constant).collect();
+        assert_eq!(bounded(ten.clone()), ten);
+        let many: Vec<Problem> = (0..1000).map(constant).chain([other.clone()]).collect();
+        let told = bounded(many);
+        assert_eq!((told.len(), &told[..10], &told[11]), (12, &ten[..], &other));
+        assert_eq!((told[10].found.clone(), &told[10].column), ("990 more columns have this problem".into(), &None));
+    }
 }

@@ -79,6 +79,9 @@ pub enum MetricChoice {
 }
 
 impl MetricChoice {
+    /// Every choice, the usual one first.
+    pub const ALL: [MetricChoice; 2] = [MetricChoice::Separate, MetricChoice::Combined];
+
     /// The word used in flags and files.
     pub fn name(self) -> &'static str {
         match self {

@@ -111,8 +111,19 @@ impl Phrase {
             Piece::Setting(setting, value) => face.setting(*setting, value.as_ref()),
             Piece::Action(action) => face.action(*action),
         };
-        self.0.iter().map(spell).collect()
+        harmless(&self.0.iter().map(spell).collect::<String>()).into_owned()
     }
+}
+
+/// A text with every character escaped that could command a terminal or turn the direction of a line. Names and ids come
+/// from files, and a message shows them.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let is_bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(is_bad) {
+        return text.into();
+    }
+    let escaped = |c: char| if is_bad(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 impl Setting {
@@ -239,6 +250,13 @@ mod tests {
         let help = Setting::Treatment.help();
         assert_eq!(help.spelled(&Fields), "The arm: two values, or more with `treated` and `control`");
         assert!(help.names(Setting::Control) && !help.names(Setting::Drop));
+    }
+
+    #[test]
+    fn nothing_commands_a_terminal() {
+        let said = phrase!["the label `\u{1b}[2Jno\u{202e}` of ", Setting::Treated.to("a\nb")].spelled(&Fields);
+        assert_eq!(said, "the label `\\u{1b}[2Jno\\u{202e}` of `treated: a\\nb`");
+        assert_eq!(harmless("größe µ — …"), "größe µ — …");
     }
 
     #[test]

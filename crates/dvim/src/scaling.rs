@@ -14,6 +14,9 @@ pub enum Scale {
 }
 
 impl Scale {
+    /// Every choice, the usual one first.
+    pub const ALL: [Scale; 2] = [Scale::Standard, Scale::None];
+
     /// The word used in flags and files.
     pub fn name(self) -> &'static str {
         match self {

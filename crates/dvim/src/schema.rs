@@ -5,7 +5,7 @@
 //! one covariate all the same: one weight, one distance between any two different levels
 //! (docs/methods.md, "Categories"). A value that was missing and filled in leaves a mark of its own.
 
-use crate::error::{Problem, ProblemKind, RowList};
+use crate::error::{NAMES_SHOWN, Problem, ProblemKind, RowList, bounded, nearest_names, some_of};
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::setting::Setting;
@@ -170,6 +170,9 @@ pub enum Missing {
 }
 
 impl Missing {
+    /// Every choice, the usual one first.
+    pub const ALL: [Missing; 3] = [Missing::Refuse, Missing::Drop, Missing::Indicator];
+
     /// The word used in flags and files.
     pub fn name(self) -> &'static str {
         match self {
@@ -588,27 +591,13 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
     let width = schema.last().map_or(0, |c| c.columns().end);
     let n = table.n_rows();
     let mut out = vec![0.0; n * width];
-    let names = || table.columns().iter().map(|c| c.name.as_str());
+    let mut absent = Vec::new();
     for covariate in schema {
         let Some(column) = table.column(&covariate.name) else {
             if covariate.kind == Kind::Missing {
                 continue;
             }
-            let near = crate::error::nearest_names(&covariate.name, names());
-            let remedy = if near.is_empty() {
-                "add the column".to_string()
-            } else {
-                format!("did you mean `{}`?", near.join("` or `"))
-            };
-            problems.push(
-                Problem::error(
-                    ProblemKind::NoSuchColumn,
-                    "there is no such column",
-                    "new patients need every covariate that the run was fitted with",
-                    remedy,
-                )
-                .column(&covariate.name),
-            );
+            absent.push(covariate.name.as_str());
             continue;
         };
         let gaps = rows_where(n, |i| column.values.is_missing(i));
@@ -674,7 +663,42 @@ pub fn encode_new(schema: &[Covariate], table: &Table) -> Result<Vec<f64>, Vec<P
         }
         (0..n).for_each(|i| covariate.write(values[i], &mut out[i * width..(i + 1) * width]));
     }
-    if problems.is_empty() { Ok(out) } else { Err(problems) }
+    let absent = refuse_absent(&absent, table);
+    if problems.is_empty() && absent.is_none() {
+        Ok(out)
+    } else {
+        Err(bounded(absent.into_iter().chain(problems).collect()))
+    }
+}
+
+/// The refusal of covariates that a table of new units does not have: one, whatever their number.
+fn refuse_absent(absent: &[&str], table: &Table) -> Option<Problem> {
+    let near = |name: &str| nearest_names(name, table.columns().iter().map(|c| c.name.as_str())).join("` or `");
+    let rule = "new patients need every covariate that the run was fitted with";
+    let kind = ProblemKind::NoSuchColumn;
+    match absent {
+        [] => None,
+        [name] => {
+            let remedy = match near(name).as_str() {
+                "" => "add the column".to_string(),
+                near => format!("did you mean `{near}`?"),
+            };
+            Some(Problem::error(kind, "there is no such column", rule, remedy).column(name))
+        }
+        several => {
+            let found = format!("{} columns are not there: {}", several.len(), some_of(several.iter().copied()));
+            let pairs = several.iter().take(NAMES_SHOWN).map(|name| (name, near(name)));
+            let meant: Vec<String> = pairs
+                .filter(|(_, near)| !near.is_empty())
+                .map(|(name, near)| format!("`{near}` for `{name}`"))
+                .collect();
+            let remedy = match meant.as_slice() {
+                [] => "add the columns".to_string(),
+                _ => format!("add the columns; did you mean {}?", meant.join(", ")),
+            };
+            Some(Problem { count: several.len(), ..Problem::error(kind, found, rule, remedy) })
+        }
+    }
 }
 
 pub(crate) fn unknown_level(bad: &RowList, example: &[String], levels: &[String]) -> Problem {

@@ -1,10 +1,9 @@
 //! `dvim compare`: every method on one cohort.
 
 use super::{read_cohort_table, use_threads};
-use crate::args::{CompareArgs, TiesArg};
+use crate::args::CompareArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::compare::cox::Ties;
 use dvim_io::tasks::{Compared, begin_comparison};
 use dvim_report::spell::CommandLine;
 
@@ -15,11 +14,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let directory = begin_comparison(&args.output, args.force, &[&args.table])?;
     let roles = args.roles.roles();
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
-    let ties = match args.ties {
-        TiesArg::Breslow => Ties::Breslow,
-        TiesArg::Efron => Ties::Efron,
-    };
-    let done = Compared::new(input, &roles, &args.method.options()?, ties, &progress)?;
+    let done = Compared::new(input, &roles, &args.method.options()?, args.ties, &progress)?;
     done.write(directory)?;
     done.warnings.iter().for_each(|w| say(&w.spelled(&CommandLine)));
     print(&done.comparison().text())?;

@@ -38,7 +38,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let input = read_cohort_table(table, &roles, args.threads.threads, &progress)?;
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
     let done = Analysed::new(input, &roles, &options, &asked, &progress)?;
-    let origin = done.origin(args.format.format());
+    let origin = done.origin(args.format);
     let directory = begin_run(&args.output, args.force, &inputs, inside.as_deref())?;
     let summary = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
     // While the files go to the disk.

@@ -30,7 +30,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     let table = read_table(&args.table, &options)?.table;
     let found = Predicted::new(cohort, fit, &table, args.id.as_deref(), args.max_distance, &progress)?;
     let mut bytes = Vec::new();
-    write_effect_table(&mut bytes, &found.table(cohort, fit), args.format.format())?;
+    write_effect_table(&mut bytes, &found.table(cohort, fit), args.format)?;
     if let Some(file) = groups {
         file.write(|mut out| found.write_members(&mut out, cohort, fit))?;
     }

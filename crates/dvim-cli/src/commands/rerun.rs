@@ -25,7 +25,7 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
         None => find(&place, &summary)?,
     };
     let bad = |what: String| Failure::Input(format!("error: `{}` cannot be repeated: {what}", args.summary.display()));
-    let roles = summary.roles.roles(summary.horizon).map_err(bad)?;
+    let roles = summary.roles.roles(summary.horizon);
     let options = summary.options.options().map_err(bad)?;
     let input = read_cohort_table(&table, &roles, args.threads.threads, &progress)?;
     if input.record.sha256 != summary.input.sha256 {

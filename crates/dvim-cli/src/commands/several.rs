@@ -30,7 +30,7 @@ pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(),
     let tables = args.tables.iter().map(|file| read(file.as_path())).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.tables.iter().map(|file| file_name(file)).collect();
     let done = Several::new(tables, &names, args.imputation.as_deref(), &roles, options, &asked, progress)?;
-    done.write(&args.output, args.force, args.format.format(), &inputs)?;
+    done.write(&args.output, args.force, args.format, &inputs)?;
     done.notes.iter().for_each(|note| say(note));
     for (set, problem) in done.warnings() {
         say(&format!("in `{set}`: {}", problem.spelled(&CommandLine)));

@@ -1,7 +1,7 @@
 //! Every way in which reading fails, as data. The words are in one function, and only there.
 
 use dvim::phrase;
-use dvim::phrase::Face;
+use dvim::phrase::{Face, harmless};
 use dvim::setting::Setting;
 use dvim_report::spell::CommandLine;
 use dvim_report::text::grouped;
@@ -171,7 +171,7 @@ fn delimiter_name(delimiter: u8) -> &'static str {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, &CommandLine)
+        f.write_str(&self.spelled(&CommandLine))
     }
 }
 
@@ -180,7 +180,7 @@ impl ReadError {
     pub fn spelled(&self, face: &dyn Face) -> String {
         let mut out = String::new();
         self.write(&mut out, face).expect("a text takes every word");
-        out
+        harmless(&out).into_owned()
     }
 
     fn write(&self, f: &mut dyn fmt::Write, face: &dyn Face) -> fmt::Result {

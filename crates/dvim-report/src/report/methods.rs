@@ -5,6 +5,7 @@ use crate::plot::page::escaped;
 use crate::record::Summary;
 use crate::spell::{flag, shell_word};
 use crate::text::{grouped, short};
+use dvim::schema::Missing;
 use dvim::setting::Setting;
 use std::fmt::Write;
 
@@ -110,10 +111,10 @@ pub fn methods_paragraph(s: &Summary) -> String {
             let _ = write!(out, "{words} {c}. ");
         });
     }
-    match asked.missing.as_str() {
-        "drop" => out.push_str("Patients with a missing value were left out. "),
-        "indicator" => out.push_str("Missing values were filled in with the median or the most frequent level, with an indicator among the covariates. "),
-        _ => {}
+    match asked.missing {
+        Missing::Drop => out.push_str("Patients with a missing value were left out. "),
+        Missing::Indicator => out.push_str("Missing values were filled in with the median or the most frequent level, with an indicator among the covariates. "),
+        Missing::Refuse => {}
     }
     if s.average("cure_effect", "all").is_some_and(|a| a.se.is_some()) {
         let _ = write!(
@@ -167,13 +168,13 @@ pub fn command(s: &Summary) -> String {
     }
     a.filters.iter().for_each(|(c, v)| set(Setting::Where, format!("{c}={v}")));
     for (name, value) in [
-        (Setting::Missing, &a.missing),
-        (Setting::ZeroTime, &a.zero_time),
-        (Setting::Metric, &o.metric),
-        (Setting::Scale, &o.scale),
+        (Setting::Missing, a.missing.name()),
+        (Setting::ZeroTime, a.zero_time.name()),
+        (Setting::Metric, o.metric.as_str()),
+        (Setting::Scale, o.scale.as_str()),
     ] {
-        if Some(value.as_str()) != name.default() && !value.is_empty() {
-            set(name, value.clone());
+        if Some(value) != name.default() {
+            set(name, value.into());
         }
     }
     match &o.adjusted {

@@ -5,7 +5,7 @@ use super::read::{
     read_weights,
 };
 use super::{Arm, Flow, FlowStep, LARGEST_VALUE, Roles, TIE_TOLERANCE, Units, ZeroTime, at_horizon};
-use crate::error::{Problem, ProblemKind as Kind, nearest_names};
+use crate::error::{NAMES_SHOWN, Problem, ProblemKind as Kind, bounded, nearest_names, some_of};
 use crate::outcome::Further;
 use crate::phrase;
 use crate::schema::{Covariate, Declared, Encoded, Missing, encode, plural, quoted};
@@ -88,7 +88,7 @@ impl Kept<'_> {
 
     fn failed(mut self) -> Examined {
         self.settle();
-        Examined { problems: self.problems, flow: self.flow, ..Examined::default() }
+        Examined { problems: bounded(self.problems), flow: self.flow, ..Examined::default() }
     }
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     examine_roles(table, roles, id, &mut problems);
     let flow = Flow { n_rows: table.n_rows(), steps: Vec::new() };
     if !problems.is_empty() {
-        return Examined { problems, flow, ..Examined::default() };
+        return Examined { problems: bounded(problems), flow, ..Examined::default() };
     }
     let mut kept =
         Kept { table: Cow::Borrowed(table), origin: (0..table.n_rows()).collect(), flow, problems, settled: 0 };
@@ -157,7 +157,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     });
     kept.problems.extend(problems);
     kept.settle();
-    Examined { outcomes: Some(outcomes), units, capped, problems: kept.problems, flow: kept.flow }
+    Examined { outcomes: Some(outcomes), units, capped, problems: bounded(kept.problems), flow: kept.flow }
 }
 
 pub(super) fn no_covariates() -> Problem {
@@ -236,36 +236,14 @@ fn settled<T>(column: Option<Option<T>>) -> Option<Option<T>> {
 
 /// Rules on what was asked for: columns that exist, each with one part, and a horizon.
 pub(super) fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, problems: &mut Vec<Problem>) {
-    let names = || table.columns().iter().map(|c| c.name.as_str());
     let mut wanted = roles.parts(id);
     wanted.extend(roles.covariates.iter().flatten().map(|c| ("covariate", c.as_str())));
-    let mut absent = |role: &str, name: &str| {
-        if table.column(name).is_some() {
-            return;
-        }
-        let near = nearest_names(name, names());
-        let all: Vec<&str> = names().take(12).collect();
-        let more = if table.columns().len() > 12 { ", …" } else { "" };
-        let remedy = if near.is_empty() {
-            format!("the table has: {}{more}", all.join(", "))
-        } else {
-            format!("did you mean `{}`? The table has: {}{more}", near.join("` or `"), all.join(", "))
-        };
-        problems.push(
-            Problem::error(
-                Kind::NoSuchColumn,
-                format!("there is no such column (asked for as {role})"),
-                "each named column must be in the table, spelt as in its header",
-                remedy,
-            )
-            .column(name),
-        );
-    };
-    wanted.iter().for_each(|(role, name)| absent(role, name));
-    roles.filters.iter().for_each(|(name, _)| absent("filter", name));
+    let mut asked = wanted.clone();
+    asked.extend(roles.filters.iter().map(|(name, _)| ("filter", name.as_str())));
     for (role, list) in [("numeric", &roles.numeric), ("categorical", &roles.categorical), ("dropped", &roles.drop)] {
-        list.iter().for_each(|name| absent(role, name));
+        asked.extend(list.iter().map(|name| (role, name.as_str())));
     }
+    problems.extend(examine_presence(table, &asked));
     wanted.extend(roles.drop.iter().map(|d| ("dropped", d.as_str())));
     for (i, (role, name)) in wanted.iter().enumerate() {
         if let Some((other, _)) = wanted[..i].iter().find(|(_, n)| n == name) {
@@ -319,6 +297,42 @@ pub(super) fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, prob
             "a cohort needs units in both arms",
             "check that the file holds data below its header",
         ));
+    }
+}
+
+/// The refusal of columns that are not in the table: one, whatever their number.
+fn examine_presence(table: &Table, asked: &[(&str, &str)]) -> Option<Problem> {
+    let names = || table.columns().iter().map(|c| c.name.as_str());
+    let absent: Vec<&(&str, &str)> = asked.iter().filter(|(_, name)| table.column(name).is_none()).collect();
+    let more = if table.columns().len() > 12 { ", …" } else { "" };
+    let held = format!("he table has: {}{more}", names().take(12).collect::<Vec<_>>().join(", "));
+    let near = |name: &str| nearest_names(name, names()).join("` or `");
+    let rule = "each named column must be in the table, spelt as in its header";
+    match absent.as_slice() {
+        [] => None,
+        [(role, name)] => {
+            let found = format!("there is no such column (asked for as {role})");
+            let remedy = match near(name).as_str() {
+                "" => format!("t{held}"),
+                near => format!("did you mean `{near}`? T{held}"),
+            };
+            Some(Problem::error(Kind::NoSuchColumn, found, rule, remedy).column(name))
+        }
+        several => {
+            let found = format!("{} columns are not there: {}", several.len(), some_of(several.iter().map(|a| a.1)));
+            let meant: Vec<String> = several
+                .iter()
+                .take(NAMES_SHOWN)
+                .map(|a| (a.1, near(a.1)))
+                .filter(|(_, near)| !near.is_empty())
+                .map(|(name, near)| format!("`{near}` for `{name}`"))
+                .collect();
+            let remedy = match meant.as_slice() {
+                [] => format!("t{held}"),
+                _ => format!("did you mean {}? T{held}", meant.join(", ")),
+            };
+            Some(Problem { count: several.len(), ..Problem::error(Kind::NoSuchColumn, found, rule, remedy) })
+        }
     }
 }
 

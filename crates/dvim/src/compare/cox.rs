@@ -25,6 +25,19 @@ pub enum Ties {
     Breslow,
 }
 
+impl Ties {
+    /// Every choice, that of the paper first.
+    pub const ALL: [Ties; 2] = [Ties::Breslow, Ties::Efron];
+
+    /// The word used in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ties::Breslow => "breslow",
+            Ties::Efron => "efron",
+        }
+    }
+}
+
 /// A fitted Cox model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoxFit {
