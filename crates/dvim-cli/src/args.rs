@@ -2,18 +2,18 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use dvim::audit::average::By;
-use dvim::cohort::{Roles, ZeroTime};
-use dvim::compare::cox::Ties;
-use dvim::constraint::{Caliper, Constraints};
-use dvim::error::Error;
-use dvim::joint::Family;
-use dvim::metric::{MetricChoice, Scale};
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::schema::Missing;
-use dvim::setting::Setting;
-use dvim::simulate::Scenario;
+use dvim::internal::audit::average::By;
+use dvim::internal::cohort::{Roles, ZeroTime};
+use dvim::internal::compare::cox::Ties;
+use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::error::Error;
+use dvim::internal::joint::Family;
+use dvim::internal::metric::{MetricChoice, Scale};
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::schema::Missing;
+use dvim::internal::setting::Setting;
+use dvim::internal::simulate::Scenario;
 use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::refuse_idle;
 use dvim_report::figures::{KINDS, Kind};
@@ -761,7 +761,7 @@ impl StudyPart {
 mod tests {
     use super::*;
     use clap::{Arg, ArgAction};
-    use dvim::setting::{Kind, Topic};
+    use dvim::internal::setting::{Kind, Topic};
     use std::collections::HashSet;
 
     fn arguments() -> Vec<(String, Arg)> {

@@ -38,9 +38,9 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-impl From<dvim::error::Error> for Failure {
-    fn from(e: dvim::error::Error) -> Failure {
-        use dvim::error::Error;
+impl From<dvim::internal::error::Error> for Failure {
+    fn from(e: dvim::internal::error::Error) -> Failure {
+        use dvim::internal::error::Error;
         match e.cause() {
             Error::Refused(_) | Error::NoSuchUnit { .. } => Failure::Input(e.spelled(&CommandLine)),
             _ => Failure::Other(e.spelled(&CommandLine)),

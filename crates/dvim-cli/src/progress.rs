@@ -1,6 +1,6 @@
 //! Progress on stderr, once a command has taken more than a second.
 
-use dvim::watch::Watch;
+use dvim::internal::watch::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -268,8 +268,8 @@ fn the_audit_can_wait() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_forecast_of_memory_holds() {
-    use dvim::memory::memory_needed;
-    use dvim::options::{AdjustedOptions, Estimator, Options};
+    use dvim::internal::memory::memory_needed;
+    use dvim::internal::options::{AdjustedOptions, Estimator, Options};
     let adjusted = AdjustedOptions { splits: 5, folds: 5, group_size: Some(20), ..AdjustedOptions::default() };
     let adjusted = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
     let paper = Options { group_size: 20, ..Options::default() };

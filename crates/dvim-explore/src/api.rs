@@ -3,10 +3,10 @@
 use crate::explorer::Explorer;
 use crate::http::{Request, Response, decode};
 use crate::patient::{self, Question, Who};
-use dvim::cohort::{Arm, Cohort};
-use dvim::estimand::Estimand;
-use dvim::schema::{Kind, encode_new};
-use dvim::table::{Column, Table, TextValues, Values};
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::estimand::Estimand;
+use dvim::internal::schema::{Kind, encode_new};
+use dvim::internal::table::{Column, Table, TextValues, Values};
 use dvim_report::comparison::SYNTHETIC_NOTE;
 use dvim_report::figures::arm_name;
 use dvim_report::findings::VerdictRecord;
@@ -239,7 +239,7 @@ impl RunAnswer {
             version: VERSION,
             file: summary.input.file.clone(),
             estimator: fit.options.estimator.name().into(),
-            synthetic: dvim::simulate::is_synthetic(cohort).then_some(SYNTHETIC_NOTE),
+            synthetic: dvim::internal::simulate::is_synthetic(cohort).then_some(SYNTHETIC_NOTE),
             n_units: cohort.n_units(),
             n_estimated,
             n_unserved,
@@ -303,7 +303,7 @@ struct RowAnswer {
 }
 
 /// An effect with the ends of its interval, as `effects.csv` has them.
-fn with_ends(value: Option<f64>, interval: Option<dvim::interval::Interval>) -> [Option<f64>; 3] {
+fn with_ends(value: Option<f64>, interval: Option<dvim::internal::interval::Interval>) -> [Option<f64>; 3] {
     [value, interval.map(|i| i.low), interval.map(|i| i.high)]
 }
 

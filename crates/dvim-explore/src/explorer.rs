@@ -1,13 +1,13 @@
 //! A run made ready to be asked about: who is in it, in any order, and what each patient's groups give.
 
 use crate::filter::{self, Filter};
-use dvim::analysis::Analysis;
-use dvim::cohort::Cohort;
-use dvim::effect::Effect;
-use dvim::ground::Ground;
-use dvim::inspect::Search;
-use dvim::newcomers::Newcomers;
-use dvim::schema::{Covariate, Kind};
+use dvim::internal::analysis::Analysis;
+use dvim::internal::cohort::Cohort;
+use dvim::internal::effect::Effect;
+use dvim::internal::ground::Ground;
+use dvim::internal::inspect::Search;
+use dvim::internal::newcomers::Newcomers;
+use dvim::internal::schema::{Covariate, Kind};
 use dvim_report::record::Summary;
 use dvim_report::text::short;
 use std::collections::VecDeque;
@@ -134,7 +134,7 @@ impl<'a> Explorer<'a> {
         match self.place[unit] {
             Place::Effect(e) => self.analysis.effects[e as usize].flags().map(|f| f.name()).collect(),
             Place::Unserved(e) => {
-                self.analysis.unserved[e as usize].1.arms().map(dvim::constraint::Unserved::flag).collect()
+                self.analysis.unserved[e as usize].1.arms().map(dvim::internal::constraint::Unserved::flag).collect()
             }
             Place::Trained => Vec::new(),
         }

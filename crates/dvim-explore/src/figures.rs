@@ -1,10 +1,10 @@
 //! The figures of a patient: those of the report, at the width of the page.
 
-use dvim::arm::ByArm;
-use dvim::cohort::Cohort;
-use dvim::effect::Effect;
-use dvim::estimand::Estimand;
-use dvim::inspect::MatchGroup;
+use dvim::internal::arm::ByArm;
+use dvim::internal::cohort::Cohort;
+use dvim::internal::effect::Effect;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::inspect::MatchGroup;
 use dvim_report::figures::{self, Look};
 
 /// The curves of two groups, without the figure's own style sheet: the page's content policy forbids it, and the page

@@ -132,7 +132,7 @@ fn condition(explorer: &Explorer<'_>, word: &str) -> Result<Condition, String> {
             .into_iter()
             .chain(schema)
             .collect();
-        let near = dvim::error::nearest_names(name, known.iter().map(String::as_str));
+        let near = dvim::internal::error::nearest_names(name, known.iter().map(String::as_str));
         let hint = if near.is_empty() { String::new() } else { format!(" (did you mean `{}`?)", near.join("` or `")) };
         return Err(format!("there is no column `{name}`{hint}"));
     };

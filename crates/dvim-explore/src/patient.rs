@@ -2,13 +2,13 @@
 
 use crate::explorer::{Explorer, Place};
 use crate::figures::curves;
-use dvim::cohort::{Arm, Cohort};
-use dvim::constraint::Unserved;
-use dvim::effect::{Corrected, Effect, Flag};
-use dvim::estimand::Estimand;
-use dvim::inspect::{MatchGroup, UnitGroups};
-use dvim::outcome::Outcome;
-use dvim::schema::{Covariate, Kind};
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::constraint::Unserved;
+use dvim::internal::effect::{Corrected, Effect, Flag};
+use dvim::internal::estimand::Estimand;
+use dvim::internal::inspect::{MatchGroup, UnitGroups};
+use dvim::internal::outcome::Outcome;
+use dvim::internal::schema::{Covariate, Kind};
 use dvim_report::figures::{Look, arm_name};
 use dvim_report::record::ByArm;
 use dvim_report::tables::{EffectRow, Layout};

@@ -1,14 +1,14 @@
 //! The server over a raw socket: who is let in, what is refused, and that it goes on.
 
-use dvim::analysis::{self, Analysis};
-use dvim::audit::Audit;
-use dvim::cohort::{Cohort, Flow};
-use dvim::ground::Ground;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::outcome::Further;
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::audit::Audit;
+use dvim::internal::cohort::{Cohort, Flow};
+use dvim::internal::ground::Ground;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::outcome::Further;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 use dvim_explore::{Explorer, Server};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
 use serde_json::Value;

@@ -16,8 +16,8 @@ pub(crate) use refusal::some_of;
 pub use refusal::{Refusal, named, refuse, refuse_as, spelled};
 pub use temporary::{folders_written, remove_all};
 
+use dvim::internal::setting::Setting;
 use dvim::phrase;
-use dvim::setting::Setting;
 use inventory::{Inventory, identity};
 use place::{Place, Stamp, exchange, exchange_back, mode_of, rename_new, set_mode, sync_folder};
 use sha2::{Digest, Sha256};

@@ -14,26 +14,26 @@
 use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
 use crate::manifest::not_ours;
 use crate::regular::{hash, is_plain_name, read, read_text};
-use dvim::analysis::Analysis;
-use dvim::arm::ByArm;
-use dvim::audit::Audit;
-use dvim::cohort::{Arm, Cohort, Flow, Units};
-use dvim::correction::FoldModel;
-use dvim::cure::ArmModels;
-use dvim::effect::Corrected;
-use dvim::error::Problem;
-use dvim::estimand::ByEstimand;
-use dvim::fold::Fit;
-use dvim::fold::{DealValues, Description};
-use dvim::joint::Spread;
-use dvim::martingale::Residual;
-use dvim::metric::Metric;
-use dvim::outcome::Further;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::arm::ByArm;
+use dvim::internal::audit::Audit;
+use dvim::internal::cohort::{Arm, Cohort, Flow, Units};
+use dvim::internal::correction::FoldModel;
+use dvim::internal::cure::ArmModels;
+use dvim::internal::effect::Corrected;
+use dvim::internal::error::Problem;
+use dvim::internal::estimand::ByEstimand;
+use dvim::internal::fold::Fit;
+use dvim::internal::fold::{DealValues, Description};
+use dvim::internal::joint::Spread;
+use dvim::internal::martingale::Residual;
+use dvim::internal::metric::Metric;
+use dvim::internal::outcome::Further;
+use dvim::internal::phrase::{Action, Face, Phrase};
+use dvim::internal::setting::Setting;
+use dvim::internal::split::Trained;
+use dvim::internal::table::Ids;
 use dvim::phrase;
-use dvim::phrase::{Action, Face, Phrase};
-use dvim::setting::Setting;
-use dvim::split::Trained;
-use dvim::table::Ids;
 use dvim_report::cross_fit::{CrossFitRecord, KeptDeal, PredictorRecord};
 use dvim_report::record::{
     CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Source,
@@ -642,10 +642,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
 }
 
 /// The first problem for which the door refuses the units of a run.
-fn refused(error: dvim::error::Error) -> String {
+fn refused(error: dvim::internal::error::Error) -> String {
     match error {
-        dvim::error::Error::Refused(problems) if !problems.is_empty() => {
-            format!("its units are no cohort ({})", problems[0].found.spelled(&dvim::phrase::Fields))
+        dvim::internal::error::Error::Refused(problems) if !problems.is_empty() => {
+            format!("its units are no cohort ({})", problems[0].found.spelled(&dvim::internal::phrase::Fields))
         }
         other => other.to_string(),
     }
@@ -655,19 +655,20 @@ fn refused(error: dvim::error::Error) -> String {
 fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
     let p = cohort.n_covariates();
     let metrics = [&fit.description.metrics.cure, &fit.description.metrics.time];
-    let sized =
-        metrics.iter().all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
-            && fit.description.models.each_ref().iter().all(|m| {
-                let q = 2 * p + 3;
-                let parts = [&m.cure, &m.latency];
-                let errors = |part: &dvim::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
-                parts.iter().all(|part| part.coefficients.len() == p && errors(part))
-                    && m.center.len() == p
-                    && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
-            });
+    let sized = metrics
+        .iter()
+        .all(|m| m.weights.len() == p && m.scaling.center.len() == p && m.scaling.scale.len() == p)
+        && fit.description.models.each_ref().iter().all(|m| {
+            let q = 2 * p + 3;
+            let parts = [&m.cure, &m.latency];
+            let errors = |part: &dvim::internal::cure::Part| part.standard_errors.as_ref().is_none_or(|e| e.len() == p);
+            parts.iter().all(|part| part.coefficients.len() == p && errors(part))
+                && m.center.len() == p
+                && m.covariance.as_ref().is_none_or(|c| c.len() == q * q)
+        });
     let units = 0..cohort.n_units();
     let valid = metrics.iter().all(|m| {
-        m.weights.iter().all(|w| (0.0..=dvim::cohort::LARGEST_VALUE).contains(w))
+        m.weights.iter().all(|w| (0.0..=dvim::internal::cohort::LARGEST_VALUE).contains(w))
             && m.scaling.scale.iter().all(|s| *s > 0.0 && s.is_finite())
             && m.scaling.center.iter().all(|c| c.is_finite())
     });

@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
-use dvim::table::{Ids, Values};
+use dvim::internal::table::{Ids, Values};
 use dvim_io::read::{Format, ReadOptions, read_table};
 
 fn batch(dated: bool) -> RecordBatch {

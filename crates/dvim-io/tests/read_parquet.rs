@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dvim::table::{Ids, Values};
+use dvim::internal::table::{Ids, Values};
 use dvim_io::read::{Format, ReadOptions, read_table};
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};

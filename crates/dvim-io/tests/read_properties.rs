@@ -1,6 +1,6 @@
 //! What holds for every table, and for every sequence of bytes.
 
-use dvim::table::{Ids, Values};
+use dvim::internal::table::{Ids, Values};
 use dvim_io::read::{ReadOptions, ReadTable, Sizes, read_in_blocks};
 use proptest::prelude::*;
 

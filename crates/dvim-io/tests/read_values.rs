@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use dvim::table::{Ids, TextValues, Values};
+use dvim::internal::table::{Ids, TextValues, Values};
 use dvim_io::read::{Compression, Format, ROW_NAMES, ReadOptions, ReadTable, Sizes, read_in_blocks, read_table};
 
 fn write(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {

@@ -1,14 +1,14 @@
 //! A run directory that was damaged in any way is refused or opened; it never panics, hangs or asks for absurd memory.
 //! Damage that a checksum would catch is also tried with the checksum mended, so that the parser behind it is reached.
 
-use dvim::analysis;
-use dvim::audit::Audit;
-use dvim::cohort::{Cohort, Flow, Units};
-use dvim::options::Options;
-use dvim::schema::Covariate;
-use dvim::schema::Kind;
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::audit::Audit;
+use dvim::internal::cohort::{Cohort, Flow, Units};
+use dvim::internal::options::Options;
+use dvim::internal::schema::Covariate;
+use dvim::internal::schema::Kind;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 use dvim_io::run::{EffectsFormat, Origin, open_run, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn cohort() -> Cohort {
         Covariate::number("age", 3),
     ];
     let names = schema.iter().flat_map(Covariate::column_names).collect();
-    let ids = dvim::table::Ids::from_texts((0..120).map(|i| format!("pä{i}")));
+    let ids = dvim::internal::table::Ids::from_texts((0..120).map(|i| format!("pä{i}")));
     let units = Units {
         ids,
         time,

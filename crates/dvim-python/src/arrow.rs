@@ -3,7 +3,7 @@
 //! gaps is read where it is; everything else is converted as a Parquet file would be.
 
 use crate::table::{TextBuilder, Unreadable, days_to_date};
-use dvim::table::{Ids, Numbers, Values};
+use dvim::internal::table::{Ids, Numbers, Values};
 use dvim_io::read::ids_of_texts;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;

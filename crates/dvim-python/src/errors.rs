@@ -1,6 +1,6 @@
 //! Failures as exceptions of `dvim._errors`, in the words of Python.
 
-use dvim::error::{Error, Problem};
+use dvim::internal::error::{Error, Problem};
 use dvim_io::atomic::spelled;
 use dvim_io::read::ReadError;
 use dvim_io::run::OpenError;

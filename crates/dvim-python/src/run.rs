@@ -4,20 +4,20 @@ use crate::columns::{self, Out};
 use crate::errors::{self, json};
 use crate::table::PyTable;
 use crate::watch;
-use dvim::analysis::Analysis;
-use dvim::audit::average::By;
-use dvim::audit::{Audit, sensitivity};
-use dvim::cohort::{Cohort, Roles};
-use dvim::compare::cox::Ties;
-use dvim::cure::{self, ArmData, FitOptions};
-use dvim::effect::Corrected;
-use dvim::error::Error;
-use dvim::options::{Estimator, Options};
-use dvim::overview::Overview;
-use dvim::setting::Setting;
-use dvim::simulate::Scenario;
-use dvim::survival::SurvivalCurve;
-use dvim::watch::Watch;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::audit::average::By;
+use dvim::internal::audit::{Audit, sensitivity};
+use dvim::internal::cohort::{Cohort, Roles};
+use dvim::internal::compare::cox::Ties;
+use dvim::internal::cure::{self, ArmData, FitOptions};
+use dvim::internal::effect::Corrected;
+use dvim::internal::error::Error;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::overview::Overview;
+use dvim::internal::setting::Setting;
+use dvim::internal::simulate::Scenario;
+use dvim::internal::survival::SurvivalCurve;
+use dvim::internal::watch::Watch;
 use dvim_io::atomic::{Access, Folder, NewFile};
 use dvim_io::regular::open_regular;
 use dvim_io::run::{EffectsFormat, files_of};
@@ -420,14 +420,14 @@ pub fn copy_files<'a>(from: &Path, to: &Folder, names: impl Iterator<Item = &'a 
 
 fn step_columns(curves: &[SurvivalCurve], confidence: f64) -> columns::Columns {
     let steps = || curves.iter().flat_map(|c| c.steps().iter().map(move |s| (c, s)));
-    let count = |f: &dyn Fn(&dvim::survival::Step) -> usize| {
+    let count = |f: &dyn Fn(&dvim::internal::survival::Step) -> usize| {
         let values: Vec<i64> = steps().map(|(_, s)| f(s) as i64).collect();
         let gaps = vec![false; values.len()];
         Out::Count(values, gaps)
     };
     // The interval at a step is that of a horizon just after it.
     let intervals: Vec<_> =
-        steps().map(|(c, s)| dvim::interval::share(&c.summary(s.time.next_up()), confidence)).collect();
+        steps().map(|(c, s)| dvim::internal::interval::share(&c.summary(s.time.next_up()), confidence)).collect();
     vec![
         ("time".into(), Out::Number(steps().map(|(_, s)| s.time).collect())),
         ("n_at_risk".into(), count(&|s| s.n_at_risk)),
@@ -480,7 +480,7 @@ pub fn simulate<'py>(
         .find(|s| s.name() == scenario)
         .ok_or_else(|| bad(py, format!("there is no scenario `{scenario}`")))?;
     let (cohort, truth) = watch::run(py, None, None, move |_| {
-        let drawn = dvim::simulate::draw(scenario, n, confounded, seed);
+        let drawn = dvim::internal::simulate::draw(scenario, n, confounded, seed);
         // A cohort has the types that its file would be read with; the truth has numbers, also where all are whole.
         let cohort = columns::of_csv(|_| None, |out| tables::write_cohort(out, &drawn.units.as_recorded()));
         let kinds = |name: &str| (name != "id").then_some(ColumnKind::Number);
@@ -575,8 +575,8 @@ pub fn kaplan_meier<'py>(
     let curve = SurvivalCurve::new(&time, &event);
     let at = |h: f64| {
         let s = curve.summary(h);
-        let share = dvim::interval::share(&s, confidence);
-        let mean = dvim::interval::mean_event_time(&s, h, confidence);
+        let share = dvim::internal::interval::share(&s, confidence);
+        let mean = dvim::internal::interval::mean_event_time(&s, h, confidence);
         serde_json::json!({
             "horizon": h,
             "survival": s.survival,
@@ -594,7 +594,7 @@ pub fn kaplan_meier<'py>(
             "carried_forward": s.carried_forward(),
         })
     };
-    let (median, ends) = dvim::interval::quantile(&curve, 0.5, confidence);
+    let (median, ends) = dvim::internal::interval::quantile(&curve, 0.5, confidence);
     let record = serde_json::json!({
         "n_units": curve.n_units(),
         "median": median,

@@ -5,7 +5,7 @@ use crate::errors::{self, json, problem_record};
 use crate::run::{Run, by_of, copy_files, format_of, options_of, roles_of};
 use crate::table::PyTable;
 use crate::watch;
-use dvim::watch::Watch;
+use dvim::internal::watch::Watch;
 use dvim_io::several::{self, begin_several, is_several, open_several};
 use dvim_io::tasks;
 use dvim_report::card::several_card;

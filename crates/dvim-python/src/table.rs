@@ -6,7 +6,7 @@
 
 use crate::arrow;
 use crate::errors;
-use dvim::table::{Column, Ids, Numbers, Table, TextValues, Values};
+use dvim::internal::table::{Column, Ids, Numbers, Table, TextValues, Values};
 use dvim_io::read::{ReadOptions, ids_of_texts, read_table, text_value};
 use dvim_io::tasks::Input;
 use pyo3::buffer::PyBuffer;

@@ -1,8 +1,8 @@
 //! Long work beside the interpreter: on threads of its own, with the lock released, open to Ctrl-C and to questions.
 
 use crate::errors;
-use dvim::error::Error;
-use dvim::watch::Watch;
+use dvim::internal::error::Error;
+use dvim::internal::watch::Watch;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};

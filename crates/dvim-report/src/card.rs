@@ -8,9 +8,9 @@ use crate::plot::escape;
 use crate::record::Summary;
 use crate::several::{SeveralRecord, Shown};
 use crate::text::{answer, grouped, short, worries};
-use dvim::analysis::Analysis;
-use dvim::cohort::Cohort;
-use dvim::estimand::Estimand;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::cohort::Cohort;
+use dvim::internal::estimand::Estimand;
 
 /// Worries that a card lists; the rest is counted.
 const MOST_WORRIES: usize = 5;

@@ -4,10 +4,10 @@ use crate::plot::page::{Table, figure, heading, page, paragraph};
 use crate::plot::{About, Axis, CorrelationMatrix, Format, ViolinGroup, Violins};
 use crate::tables::{Row, header, write_rows};
 use crate::text::{Grid, grouped, short};
-use dvim::analysis::{Average, average};
-use dvim::cohort::{Arm, Cohort};
-use dvim::compare::method::{Learned, Method, MethodEffects, correlation, quantile};
-use dvim::simulate::is_synthetic;
+use dvim::internal::analysis::{Average, average};
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::compare::method::{Learned, Method, MethodEffects, correlation, quantile};
+use dvim::internal::simulate::is_synthetic;
 use std::io::{self, Write};
 
 /// What every method made of a cohort.

@@ -1,13 +1,13 @@
 //! What the adjusted estimator learned, as records: for `summary.json`, and its models for a saved run.
 
 use crate::record::{ByArm, family};
-use dvim::arm::ByArm as EngineByArm;
-use dvim::correction::{Corrector, FoldModel};
-use dvim::effect::Four;
-use dvim::estimand::{ByEstimand, Estimand};
-use dvim::fold::{Choice, CrossFit, Deal, DealValues, Fit, Fold, PathPoint, SplitAverage};
-use dvim::joint::{Column, Predictor, Shape, Term};
-use dvim::metric::{Metric, Scaling};
+use dvim::internal::arm::ByArm as EngineByArm;
+use dvim::internal::correction::{Corrector, FoldModel};
+use dvim::internal::effect::Four;
+use dvim::internal::estimand::{ByEstimand, Estimand};
+use dvim::internal::fold::{Choice, CrossFit, Deal, DealValues, Fit, Fold, PathPoint, SplitAverage};
+use dvim::internal::joint::{Column, Predictor, Shape, Term};
+use dvim::internal::metric::{Metric, Scaling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -11,18 +11,18 @@ use crate::plot::{
 };
 use crate::record::{AverageRecord, Summary};
 use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
-use dvim::analysis::Analysis;
-use dvim::arm::ByArm;
-use dvim::audit::average::By;
-use dvim::audit::follow_up;
-use dvim::audit::individual::examples;
-use dvim::cohort::{Arm, Cohort};
-use dvim::effect::{Corrected, Effect};
-use dvim::estimand::Estimand;
-use dvim::fold::Fit;
-use dvim::inspect::MatchGroup;
-use dvim::interval;
-use dvim::survival::SurvivalCurve;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::arm::ByArm;
+use dvim::internal::audit::average::By;
+use dvim::internal::audit::follow_up;
+use dvim::internal::audit::individual::examples;
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::effect::{Corrected, Effect};
+use dvim::internal::estimand::Estimand;
+use dvim::internal::fold::Fit;
+use dvim::internal::inspect::MatchGroup;
+use dvim::internal::interval;
+use dvim::internal::survival::SurvivalCurve;
 
 /// How figures are to look.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
 //! Who was compared, how single effects are spread, and whether the data support the answer: as records.
 
 use crate::record::ByArm;
-use dvim::audit::baseline::BaselineRow;
-use dvim::audit::individual::{Individual, Quadrants, Spread};
-use dvim::audit::verdict::Verdict;
-use dvim::cohort::Arm;
-use dvim::estimand::Estimand;
+use dvim::internal::audit::baseline::BaselineRow;
+use dvim::internal::audit::individual::{Individual, Quadrants, Spread};
+use dvim::internal::audit::verdict::Verdict;
+use dvim::internal::cohort::Arm;
+use dvim::internal::estimand::Estimand;
 use serde::{Deserialize, Serialize};
 
 /// A covariate of one arm.

@@ -1,9 +1,9 @@
 //! How the estimates were learned, in words: the one place that tells one honest split from cross-fitting.
 
 use crate::text::grouped;
-use dvim::analysis::Analysis;
-use dvim::estimand::Estimand;
-use dvim::fold::{CrossFit, Fit};
+use dvim::internal::analysis::Analysis;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::fold::{CrossFit, Fit};
 
 /// How the run came to its numbers.
 pub fn sentence(analysis: &Analysis) -> String {

@@ -5,23 +5,23 @@ use crate::audit::AuditRecord;
 use crate::cross_fit::CrossFitRecord;
 use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
 use crate::spell::CommandLine;
-use dvim::analysis::Analysis;
-use dvim::audit::Audit;
-use dvim::audit::average::AverageEffect;
-use dvim::audit::baseline::baseline;
-use dvim::audit::individual::Individual;
-use dvim::audit::verdict::Verdict;
-use dvim::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
-use dvim::constraint::{Caliper, Constraints, Unserved};
-use dvim::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
-use dvim::error::{Problem, Severity};
-use dvim::fold::Fit;
-use dvim::joint::Family;
-use dvim::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::phrase::Face;
-use dvim::schema::{Covariate, Kind, Missing};
+use dvim::internal::analysis::Analysis;
+use dvim::internal::audit::Audit;
+use dvim::internal::audit::average::AverageEffect;
+use dvim::internal::audit::baseline::baseline;
+use dvim::internal::audit::individual::Individual;
+use dvim::internal::audit::verdict::Verdict;
+use dvim::internal::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
+use dvim::internal::constraint::{Caliper, Constraints, Unserved};
+use dvim::internal::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
+use dvim::internal::error::{Problem, Severity};
+use dvim::internal::fold::Fit;
+use dvim::internal::joint::Family;
+use dvim::internal::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::phrase::Face;
+use dvim::internal::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ pub struct RolesRecord {
 ///
 /// The compiler checks that it lists every field of [`Roles`]. A test checks that each field is a [`Setting`].
 ///
-/// [`Setting`]: dvim::setting::Setting
+/// [`Setting`]: dvim::internal::setting::Setting
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Roles")]
 pub struct AskedRecord {
@@ -197,7 +197,8 @@ pub struct FlowStepRecord {
 
 impl From<&Flow> for FlowRecord {
     fn from(f: &Flow) -> FlowRecord {
-        let step = |s: &dvim::cohort::FlowStep| FlowStepRecord { reason: s.reason.clone(), n_dropped: s.n_dropped };
+        let step =
+            |s: &dvim::internal::cohort::FlowStep| FlowStepRecord { reason: s.reason.clone(), n_dropped: s.n_dropped };
         FlowRecord { n_rows: f.n_rows, steps: f.steps.iter().map(step).collect(), n_units: f.n_kept() }
     }
 }
@@ -653,7 +654,7 @@ impl Summary {
             meaning,
         };
         let late = cohort.further().entry.is_some();
-        let said = |f: &dvim::effect::Flag| late || !matches!(f, dvim::effect::Flag::FewAtRisk(_));
+        let said = |f: &dvim::internal::effect::Flag| late || !matches!(f, dvim::internal::effect::Flag::FewAtRisk(_));
         let of_effects = analysis
             .flag_counts()
             .into_iter()
@@ -998,8 +999,8 @@ pub struct EstimateRecord {
     pub se: Option<f64>,
 }
 
-impl From<dvim::survival::Estimate> for EstimateRecord {
-    fn from(e: dvim::survival::Estimate) -> EstimateRecord {
+impl From<dvim::internal::survival::Estimate> for EstimateRecord {
+    fn from(e: dvim::internal::survival::Estimate) -> EstimateRecord {
         EstimateRecord { estimate: e.value, se: e.se }
     }
 }
@@ -1056,7 +1057,7 @@ pub struct OverviewRecord {
 
 impl OverviewRecord {
     /// The record of an overview.
-    pub fn of(o: &dvim::overview::Overview, file: String, sha256: String) -> OverviewRecord {
+    pub fn of(o: &dvim::internal::overview::Overview, file: String, sha256: String) -> OverviewRecord {
         let columns = o.columns.iter().map(|c| ColumnRecord {
             name: c.name.clone(),
             role: c.role.into(),
@@ -1069,7 +1070,7 @@ impl OverviewRecord {
             levels: c.levels.iter().cloned().collect(),
             one: c.one.clone(),
         });
-        let arm = |a: &dvim::overview::ArmOverview| ArmRecord {
+        let arm = |a: &dvim::internal::overview::ArmOverview| ArmRecord {
             label: a.label.clone(),
             n_units: a.n_units,
             n_events: a.n_events,
@@ -1165,7 +1166,7 @@ pub struct IntervalRecord {
 }
 
 impl IntervalRecord {
-    fn of(i: dvim::interval::Interval, confidence: f64) -> IntervalRecord {
+    fn of(i: dvim::internal::interval::Interval, confidence: f64) -> IntervalRecord {
         IntervalRecord { se: i.se, low: i.low, high: i.high, confidence }
     }
 }
@@ -1202,14 +1203,14 @@ impl MatchRecord {
         cohort: &Cohort,
         fit: &Fit,
         unit: usize,
-        groups: &dvim::inspect::UnitGroups,
-        corrected: Option<&dvim::effect::Corrected>,
+        groups: &dvim::internal::inspect::UnitGroups,
+        corrected: Option<&dvim::internal::effect::Corrected>,
     ) -> MatchRecord {
         let summed = |shares: &[f64]| -> BTreeMap<String, f64> {
             cohort.schema().iter().map(|c| (c.label(), shares[c.columns()].iter().sum())).collect()
         };
         let horizon = cohort.horizon();
-        let group = |g: &dvim::inspect::MatchGroup| {
+        let group = |g: &dvim::internal::inspect::MatchGroup| {
             let s = g.curve.summary(horizon);
             GroupRecord {
                 cure_probability: s.survival,

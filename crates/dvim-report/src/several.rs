@@ -3,8 +3,8 @@
 use crate::record::VERSION;
 use crate::tables::{Row, header, write_rows};
 use crate::text::{Grid, grouped, signed};
-use dvim::cohort::Cohort;
-use dvim::several::{Contrast, Pooled, PooledRun, VALUES};
+use dvim::internal::cohort::Cohort;
+use dvim::internal::several::{Contrast, Pooled, PooledRun, VALUES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! The faces of dvim: how the command line and Python write settings and actions.
 
-use dvim::phrase::{Action, Face, Value};
-use dvim::setting::{Kind, Setting, Topic};
+use dvim::internal::phrase::{Action, Face, Value};
+use dvim::internal::setting::{Kind, Setting, Topic};
 use serde::Serialize;
 
 /// The command line: `--group-size 50`.
@@ -142,11 +142,11 @@ impl SettingRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dvim::phrase;
-    use dvim::phrase::Phrase;
-    use dvim::setting::Setting::{
+    use dvim::internal::phrase::Phrase;
+    use dvim::internal::setting::Setting::{
         By, Caliper, Control, Drop, Exact, ExcludeSelf, GroupSize, Missing, NoAudit, TrainFraction, Treated, Where,
     };
+    use dvim::phrase;
 
     #[test]
     fn each_face_has_its_own_words() {

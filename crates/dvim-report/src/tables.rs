@@ -1,18 +1,18 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
-use dvim::analysis::Analysis;
-use dvim::arm::ByArm;
-use dvim::cohort::{Arm, Cohort, Recorded};
-use dvim::constraint::Unserved;
-use dvim::cure::Part;
-use dvim::effect::Effect;
-use dvim::estimand::Estimand;
-use dvim::fold::Fit;
-use dvim::inspect::UnitGroups;
-use dvim::interval::{Interval, two_sided};
-use dvim::schema::Kind;
-use dvim::simulate::Truth;
-use dvim::table::Ids;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::arm::ByArm;
+use dvim::internal::cohort::{Arm, Cohort, Recorded};
+use dvim::internal::constraint::Unserved;
+use dvim::internal::cure::Part;
+use dvim::internal::effect::Effect;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::fold::Fit;
+use dvim::internal::inspect::UnitGroups;
+use dvim::internal::interval::{Interval, two_sided};
+use dvim::internal::schema::Kind;
+use dvim::internal::simulate::Truth;
+use dvim::internal::table::Ids;
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::io::{self, Write};

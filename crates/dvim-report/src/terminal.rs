@@ -2,8 +2,8 @@
 
 use crate::figures::arm_name;
 use crate::text::{READING_ORDER, percent, short};
-use dvim::cohort::{Arm, Cohort};
-use dvim::survival::SurvivalCurve;
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::survival::SurvivalCurve;
 use std::fmt::Write;
 
 /// What a terminal can show.

@@ -7,16 +7,16 @@ pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
 use crate::terminal::Terminal;
-use dvim::analysis::Analysis;
-use dvim::cohort::{Arm, Cohort};
-use dvim::effect::{Corrected, Effect};
-use dvim::fold::Fit;
-use dvim::inspect::UnitGroups;
-use dvim::interval::Interval;
-use dvim::overview::{ArmOverview, ColumnOverview, Overview};
-use dvim::phrase::harmless;
-use dvim::schema::Covariate;
-use dvim::survival::Estimate;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::effect::{Corrected, Effect};
+use dvim::internal::fold::Fit;
+use dvim::internal::inspect::UnitGroups;
+use dvim::internal::interval::Interval;
+use dvim::internal::overview::{ArmOverview, ColumnOverview, Overview};
+use dvim::internal::phrase::harmless;
+use dvim::internal::schema::Covariate;
+use dvim::internal::survival::Estimate;
 use std::fmt::Write;
 
 /// Columns of text, aligned: the first to the left, the others to the right.

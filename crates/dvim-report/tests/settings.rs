@@ -1,13 +1,13 @@
 //! The engine's types and the records of a run say the same as the list of settings.
 
-use dvim::cohort::{Roles, ZeroTime};
-use dvim::compare::cox::Ties;
-use dvim::joint::Family;
-use dvim::metric::{MetricChoice, Scale};
-use dvim::options::{AdjustedOptions, Estimator, Options};
-use dvim::schema::Missing;
-use dvim::setting::{Setting, Topic};
-use dvim::simulate::{Scenario, simulate};
+use dvim::internal::cohort::{Roles, ZeroTime};
+use dvim::internal::compare::cox::Ties;
+use dvim::internal::joint::Family;
+use dvim::internal::metric::{MetricChoice, Scale};
+use dvim::internal::options::{AdjustedOptions, Estimator, Options};
+use dvim::internal::schema::Missing;
+use dvim::internal::setting::{Setting, Topic};
+use dvim::internal::simulate::{Scenario, simulate};
 use dvim_report::record::{OptionsRecord, RolesRecord};
 use dvim_report::spell::argument;
 use serde_json::Value;

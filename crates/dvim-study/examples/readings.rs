@@ -3,14 +3,14 @@
 //! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the error of
 //! each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
 
-use dvim::cohort::Arm;
-use dvim::compare::cox::{self, CoxFit, Ties};
-use dvim::compare::method::{Field, Learned, Method, MethodEffects};
-use dvim::compare::{FitOptions, Units, logistic};
-use dvim::matching::{Index, Points};
-use dvim::metric::{Scale, Scaling};
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::cohort::Arm;
+use dvim::internal::compare::cox::{self, CoxFit, Ties};
+use dvim::internal::compare::method::{Field, Learned, Method, MethodEffects};
+use dvim::internal::compare::{FitOptions, Units, logistic};
+use dvim::internal::matching::{Index, Points};
+use dvim::internal::metric::{Scale, Scaling};
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::watch::Unwatched;
 use dvim_study::dataset::options;
 use dvim_study::oracle::{raw_metric, true_metrics};
 use dvim_study::record::{Cell, Experiment, Job, Settings};

@@ -5,22 +5,22 @@
 //!   as in its study, and standardised in the worlds.
 //! - *model*: the two cure models of that very fit, each trained on 35 % of its arm, without matching.
 //! - *own model*: the cross-fitted models of the adjusted estimator, without groups: what the correction starts from.
-//! - *adjusted*: [`dvim::adjusted`] with its defaults.
+//! - *adjusted*: the adjusted estimator with its defaults.
 //!
 //! Errors are taken over the units that the paper's estimator estimates, 65 % of each arm, for all of them: the adjusted
 //! estimator has an estimate for every unit, but what is compared should be compared on the same units.
 
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use crate::table::{Records, markdown_table, write_to};
-use dvim::analysis;
-use dvim::arm::ByArm;
-use dvim::effect::Effect;
-use dvim::error::Error;
-use dvim::metric::Scale;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, Truth, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::arm::ByArm;
+use dvim::internal::effect::Effect;
+use dvim::internal::error::Error;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, Truth, simulate};
+use dvim::internal::watch::Unwatched;
 use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
 

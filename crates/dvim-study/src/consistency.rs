@@ -6,12 +6,12 @@
 
 use crate::dataset::options;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::compare::method::{Field, Space, Spaces};
-use dvim::error::Error;
-use dvim::fold::Fit;
-use dvim::options::Options;
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::compare::method::{Field, Space, Spaces};
+use dvim::internal::error::Error;
+use dvim::internal::fold::Fit;
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 
 /// Sizes of the data sets.
 pub const SIZES: [usize; 7] = [2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000];

@@ -9,15 +9,15 @@
 use crate::accuracy::group_size;
 use crate::record::{Experiment, Held, Intervals, Job, Record, Settings, Tested, UnitsHeld};
 use crate::table::{Records, markdown_table, write_to};
-use dvim::analysis::{self, Analysis};
-use dvim::audit::average::average_effects;
-use dvim::audit::heterogeneity::Heterogeneity;
-use dvim::cohort::Arm;
-use dvim::error::Error;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, Simulated, Truth, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::audit::average::average_effects;
+use dvim::internal::audit::heterogeneity::Heterogeneity;
+use dvim::internal::cohort::Arm;
+use dvim::internal::error::Error;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, Simulated, Truth, simulate};
+use dvim::internal::watch::Unwatched;
 use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
 

@@ -2,13 +2,13 @@
 
 use crate::oracle;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::compare::cox::Ties;
-use dvim::compare::method::{Field, Learned, Method, MethodEffects};
-use dvim::error::Error;
-use dvim::metric::Scale;
-use dvim::options::Options;
-use dvim::simulate::{Simulated, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::compare::cox::Ties;
+use dvim::internal::compare::method::{Field, Learned, Method, MethodEffects};
+use dvim::internal::error::Error;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Simulated, simulate};
+use dvim::internal::watch::Unwatched;
 
 /// The group sizes of the paper.
 pub const GROUP_SIZES: [usize; 2] = [50, 100];

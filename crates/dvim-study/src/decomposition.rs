@@ -22,8 +22,8 @@ use crate::paper::Table;
 use crate::record::{Cell, Job, Settings};
 use crate::runner::table_jobs;
 use crate::table::{Records, Spread, markdown_table, write_to};
-use dvim::compare::method::Method;
-use dvim::simulate::Scenario;
+use dvim::internal::compare::method::Method;
+use dvim::internal::simulate::Scenario;
 use dvim_report::tables::header;
 use dvim_report::text::Grid;
 

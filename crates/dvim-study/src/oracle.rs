@@ -9,12 +9,12 @@
 //! - **Partial oracle, uncensored**: the very groups of the partial oracle, each member's outcome under its own arm seen to
 //!   the end. What separates it from the partial oracle is censoring and nothing else.
 
-use dvim::arm::{Arm, ByArm};
-use dvim::cohort::Cohort;
-use dvim::compare::method::{Field, Method, MethodEffects};
-use dvim::matching::{Index, Points};
-use dvim::metric::{Metric, Scaling};
-use dvim::simulate::{Scenario, Simulated};
+use dvim::internal::arm::{Arm, ByArm};
+use dvim::internal::cohort::Cohort;
+use dvim::internal::compare::method::{Field, Method, MethodEffects};
+use dvim::internal::matching::{Index, Points};
+use dvim::internal::metric::{Metric, Scaling};
+use dvim::internal::simulate::{Scenario, Simulated};
 
 /// Metrics with the true weights: for cure, for time.
 pub fn true_metrics(scenario: Scenario) -> [Metric; 2] {

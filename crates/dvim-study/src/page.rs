@@ -7,8 +7,8 @@ use crate::paper::Table;
 use crate::record::{Cell, Experiment, Job, Settings};
 use crate::table::{self, AGREEMENT, ESTIMANDS, Entry, Records, Spread, agreement_row, agreements, values, write_to};
 use crate::weights::{self, BoundTrial, MOVED, POWERS};
-use dvim::compare::method::Method;
-use dvim::simulate::Scenario;
+use dvim::internal::compare::method::Method;
+use dvim::internal::simulate::Scenario;
 use dvim_report::plot::page::{Table as PageTable, figure, heading, page, paragraph};
 use dvim_report::plot::{
     About, Axis, BoxGroup, BoxPlots, BoxSummary, CurveStep, Estimate, Format, LineChart, LinePoint, RatioChart,

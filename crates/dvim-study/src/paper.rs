@@ -1,8 +1,8 @@
 //! The paper's published figures, as data. Every figure of the paper that the study compares with stands here and
 //! nowhere else.
 
-use dvim::compare::method::Method;
-use dvim::simulate::Scenario;
+use dvim::internal::compare::method::Method;
+use dvim::internal::simulate::Scenario;
 
 /// One cell: the mean over data sets of the mean absolute error, and its standard deviation over data sets.
 #[derive(Clone, Copy, Debug, PartialEq)]

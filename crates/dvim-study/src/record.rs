@@ -1,6 +1,6 @@
 //! What is measured, and on which data set.
 
-use dvim::simulate::Scenario;
+use dvim::internal::simulate::Scenario;
 use serde::{Deserialize, Serialize};
 
 /// What makes records comparable: those of other settings may not be mixed with these.

@@ -3,9 +3,9 @@
 use crate::paper::Table;
 use crate::record::{Experiment, Job, Record, Settings};
 use crate::{accuracy, consistency, coverage, dataset, weights};
-use dvim::error::Error;
-use dvim::simulate::Scenario;
-use dvim::watch::Watch;
+use dvim::internal::error::Error;
+use dvim::internal::simulate::Scenario;
+use dvim::internal::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

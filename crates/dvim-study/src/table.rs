@@ -3,8 +3,8 @@
 use crate::paper::{Published, Table};
 use crate::record::{Cell, Job, Record, Settings};
 use crate::runner::table_jobs;
-use dvim::compare::method::Method;
-use dvim::simulate::Scenario;
+use dvim::internal::compare::method::Method;
+use dvim::internal::simulate::Scenario;
 use dvim_report::tables::{Row, header};
 use dvim_report::text::Grid;
 use std::collections::BTreeMap;

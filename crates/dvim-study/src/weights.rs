@@ -15,12 +15,12 @@
 
 use crate::oracle::raw_metric;
 use crate::record::{Cell, Experiment, Job, Record, Settings};
-use dvim::cohort::Arm;
-use dvim::error::Error;
-use dvim::group::Pool;
-use dvim::matching::Index;
-use dvim::metric::Metric;
-use dvim::simulate::{Scenario, simulate};
+use dvim::internal::cohort::Arm;
+use dvim::internal::error::Error;
+use dvim::internal::group::Pool;
+use dvim::internal::matching::Index;
+use dvim::internal::metric::Metric;
+use dvim::internal::simulate::{Scenario, simulate};
 
 /// Shares of the weight that are moved.
 pub const MOVED: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0];

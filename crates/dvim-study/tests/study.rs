@@ -1,8 +1,8 @@
 //! The study in small: resumable, the same on any number of threads, and within its bands.
 
-use dvim::compare::method::Method;
-use dvim::simulate::Scenario;
-use dvim::watch::Unwatched;
+use dvim::internal::compare::method::Method;
+use dvim::internal::simulate::Scenario;
+use dvim::internal::watch::Unwatched;
 use dvim_study::paper::Table;
 use dvim_study::record::{Experiment, Job, Record, Settings};
 use dvim_study::table::{Records, entries};

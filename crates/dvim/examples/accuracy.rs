@@ -2,17 +2,17 @@
 //! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`; with covariates that say
 //! nothing, P in all: `accuracy N SEEDS wide=P`.
 
-use dvim::analysis;
-use dvim::metric::Scale;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, simulate};
+use dvim::internal::analysis;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, simulate};
 use std::time::Instant;
 
 /// Prints how long each stage took, with the variable STAGES set.
 struct Stages(std::sync::Mutex<(Instant, &'static str)>);
 
-impl dvim::watch::Watch for Stages {
+impl dvim::internal::watch::Watch for Stages {
     fn progress(&self, stage: &'static str, _done: usize, _total: usize) {
         let mut last = self.0.lock().expect("one thread at a time");
         if last.1 != stage {
@@ -69,7 +69,7 @@ fn main() {
                 let start = Instant::now();
                 let watch = Stages(std::sync::Mutex::new((start, "start")));
                 let found = analysis::run(&world.cohort, &options, &watch).expect("a sound cohort");
-                dvim::watch::Watch::progress(&watch, "end", 0, 0);
+                dvim::internal::watch::Watch::progress(&watch, "end", 0, 0);
                 seconds += start.elapsed().as_secs_f64();
                 let error = |f: &dyn Fn(usize) -> Option<f64>| {
                     let all: Vec<f64> = (0..found.units.len()).filter_map(f).collect();

@@ -7,7 +7,7 @@
 use std::io::Write as _;
 use std::time::Instant;
 
-use dvim::matching::{Index, Neighbours, Points};
+use dvim::internal::matching::{Index, Neighbours, Points};
 
 fn read(path: &str, dim: usize) -> Points {
     let bytes = std::fs::read(path).expect("a readable file");

@@ -1,9 +1,9 @@
 //! Fixed work for counting instructions: `kernels NAME REPEATS`. bench/callgrind.sh takes the difference
 //! between one repeat and none, so that setting up does not count. A new kernel is a new arm of `main`.
 
-use dvim::cure::{self, ArmData, FitOptions};
-use dvim::group::Pool;
-use dvim::matching::{Index, Points};
+use dvim::internal::cure::{self, ArmData, FitOptions};
+use dvim::internal::group::Pool;
+use dvim::internal::matching::{Index, Points};
 
 /// SplitMix64: the same points everywhere, for ever.
 struct Draw(u64);

@@ -41,44 +41,44 @@
 //! The engine does no input or output and keeps no state. Its modules stand in the order of the flow: each may use those
 //! above it, and none below. `ARCHITECTURE.md` has the picture.
 
-pub mod setting;
-pub mod phrase;
-pub mod error;
-pub mod estimand;
-pub mod arm;
+mod setting;
+mod phrase;
+mod error;
+mod estimand;
+mod arm;
 mod numeric;
-pub mod outcome;
-pub mod table;
-pub mod schema;
-pub mod cohort;
-pub mod scaling;
-pub mod split;
-pub mod survival;
-pub mod cure;
-pub mod joint;
-pub mod matching;
-pub mod metric;
-pub mod interval;
-pub mod constraint;
-pub mod group;
-pub mod effect;
-pub mod martingale;
-pub mod options;
-pub mod watch;
-pub mod search;
-pub mod correction;
-pub mod fold;
-pub mod ground;
-pub mod crossfit;
-pub mod newcomers;
-pub mod inspect;
-pub mod analysis;
-pub mod memory;
-pub mod overview;
-pub mod compare;
-pub mod audit;
-pub mod several;
-pub mod simulate;
+mod outcome;
+mod table;
+mod schema;
+mod cohort;
+mod scaling;
+mod split;
+mod survival;
+mod cure;
+mod joint;
+mod matching;
+mod metric;
+mod interval;
+mod constraint;
+mod group;
+mod effect;
+mod martingale;
+mod options;
+mod watch;
+mod search;
+mod correction;
+mod fold;
+mod ground;
+mod crossfit;
+mod newcomers;
+mod inspect;
+mod analysis;
+mod memory;
+mod overview;
+mod compare;
+mod audit;
+mod several;
+mod simulate;
 
 pub use analysis::{Analysis, run};
 pub use arm::{Arm, ByArm};
@@ -94,3 +94,23 @@ pub use options::{Estimator, Options};
 pub use simulate::{Scenario, simulate};
 pub use table::{Column, Table, Values};
 pub use watch::{Unwatched, Watch};
+
+/// What the other crates of this workspace use beyond the public types. It may change with every version.
+#[doc(hidden)]
+#[allow(missing_docs)]
+pub mod internal {
+    /// Shows modules under their own names.
+    macro_rules! show {
+        ($($module:ident),* $(,)?) => {
+            $(pub mod $module {
+                pub use crate::$module::*;
+            })*
+        };
+    }
+
+    show!(
+        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
+        matching, metric, interval, constraint, group, effect, martingale, options, watch, search, correction, fold,
+        ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, several, simulate,
+    );
+}

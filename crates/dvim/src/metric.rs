@@ -103,7 +103,7 @@ impl Metrics {
     }
 
     /// As [`Metrics::learn`], for a cohort with categories: the columns of a category share one weight, by
-    /// [`importance`].
+    /// `importance`.
     pub fn learn_for(
         cohort: &Cohort,
         models: &ByArm<Trained<CureModel>>,

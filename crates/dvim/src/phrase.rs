@@ -2,8 +2,8 @@
 //!
 //! ```
 //! use dvim::phrase;
-//! use dvim::phrase::Fields;
-//! use dvim::setting::Setting::{Drop, GroupSize};
+//! use dvim::internal::phrase::Fields;
+//! use dvim::internal::setting::Setting::{Drop, GroupSize};
 //!
 //! let remedy = phrase!["use ", GroupSize.to(50), ", or leave columns out with ", Drop];
 //! assert_eq!(remedy.spelled(&Fields), "use `group_size: 50`, or leave columns out with `drop`");
@@ -57,9 +57,10 @@ pub trait Face {
 pub struct Phrase(Vec<Piece>);
 
 /// Makes a [`Phrase`] of its pieces: texts, settings, settings with values, actions.
+#[doc(hidden)]
 #[macro_export]
 macro_rules! phrase {
-    ($($piece:expr),+ $(,)?) => { $crate::phrase::Phrase::default()$(.and($piece))+ };
+    ($($piece:expr),+ $(,)?) => { $crate::internal::phrase::Phrase::default()$(.and($piece))+ };
 }
 
 impl Phrase {

@@ -339,7 +339,7 @@ pub struct Contrast {
     pub se: Option<f64>,
     /// Its interval, at the confidence level.
     pub interval: Option<[f64; 2]>,
-    /// Its interval such that all arms' hold at once with that confidence [Bonferroni].
+    /// Its interval such that all arms' hold at once with that confidence (Bonferroni).
     pub simultaneous: Option<[f64; 2]>,
     /// Two-sided p of no effect.
     pub p: Option<f64>,

@@ -34,7 +34,7 @@ pub struct TrainingSet<'a> {
 /// A metric can be learned from such models, and not from models that describe everybody:
 ///
 /// ```
-/// # use dvim::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
 /// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
 /// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
 /// # let scaling = Scaling::of(cohort, Scale::Standard);
@@ -44,7 +44,7 @@ pub struct TrainingSet<'a> {
 /// ```
 ///
 /// ```compile_fail,E0308
-/// # use dvim::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
 /// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
 /// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
 /// # let scaling = Scaling::of(cohort, Scale::Standard);

@@ -1,17 +1,17 @@
 //! The adjusted estimator: honest, the same on any threads and in any order, and far more accurate.
 
-use dvim::analysis::{self, Analysis};
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::crossfit::deal_folds;
-use dvim::estimand::Estimand;
-use dvim::fold::SplitAverage;
-use dvim::joint::Family;
-use dvim::metric::Scale;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::crossfit::deal_folds;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::fold::SplitAverage;
+use dvim::internal::joint::Family;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 
 /// Everything fixed that may look at all units: family, K and w.
 fn fixed() -> Options {
@@ -294,7 +294,7 @@ fn deals_are_averaged_and_their_spread_is_said() {
     let anew = three.fit.estimate_under_constraints(&world.cohort, world.cohort.all_covariates(), &own, &Unwatched);
     let anew: Vec<_> = anew.expect("effects").into_iter().map(|e| e.expect("served")).collect();
     assert_eq!(anew, three.effects, "asked for anew, a patient of the cohort gets the same numbers");
-    let averages = dvim::audit::average::average_effects(&world.cohort, &three, &[]).expect("averages");
+    let averages = dvim::internal::audit::average::average_effects(&world.cohort, &three, &[]).expect("averages");
     let find = |estimand: &str| averages.iter().find(|a| a.estimand == estimand && a.population == "all").expect("all");
     for estimand in ["cure_effect", "time_effect"] {
         let found = find(estimand);
@@ -314,7 +314,8 @@ fn deals_are_averaged_and_their_spread_is_said() {
                 let corrected = effect.corrected.as_mut().expect("corrected");
                 (corrected.cure_probability, corrected.mean_event_time) = (v.cure_probability, v.mean_event_time);
             }
-            let averages = dvim::audit::average::average_effects(&world.cohort, &alone, &[]).expect("averages");
+            let averages =
+                dvim::internal::audit::average::average_effects(&world.cohort, &alone, &[]).expect("averages");
             let all = averages.iter().find(|a| a.estimand == "time_effect" && a.population == "all");
             all.and_then(|a| a.estimate).expect("a mean")
         })

@@ -1,19 +1,19 @@
 //! Does the audit see what it should? Injected faults must be caught; identities must hold.
 
-use dvim::analysis::{self, Analysis, average};
-use dvim::audit::Audit;
-use dvim::audit::average::{By, average_effects};
-use dvim::audit::balance::Balance;
-use dvim::audit::follow_up::{FollowUp, Verdict};
-use dvim::audit::passes::{Gather, Group, Walk};
-use dvim::audit::sensitivity;
-use dvim::cohort::{Arm, Cohort};
-use dvim::constraint::Constraints;
-use dvim::estimand::Estimand;
-use dvim::options::Options;
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::survival::Summary;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis, average};
+use dvim::internal::audit::Audit;
+use dvim::internal::audit::average::{By, average_effects};
+use dvim::internal::audit::balance::Balance;
+use dvim::internal::audit::follow_up::{FollowUp, Verdict};
+use dvim::internal::audit::passes::{Gather, Group, Walk};
+use dvim::internal::audit::sensitivity;
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::constraint::Constraints;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::survival::Summary;
+use dvim::internal::watch::Unwatched;
 
 fn world(n: usize) -> (Simulated, Analysis) {
     let world = simulate(Scenario::BothOverlap, n, false, 3);
@@ -81,7 +81,7 @@ fn groups_of_everybody_give_greenwood() {
     units.time = keep.iter().map(|&i| units.time[i]).collect();
     units.event = keep.iter().map(|&i| units.event[i]).collect();
     units.arm = keep.iter().map(|&i| units.arm[i]).collect();
-    units.ids = dvim::table::Ids::Rows(keep.len());
+    units.ids = dvim::internal::table::Ids::Rows(keep.len());
     let cohort = Cohort::from_parts(units, None, 800.0).expect("sound parts");
     let arm = cohort.units_of(Arm::Treated).len();
     let k = arm - (arm as f64 * 0.35).round() as usize;
@@ -102,7 +102,7 @@ fn groups_of_everybody_give_greenwood() {
 #[test]
 fn short_follow_up_is_caught() {
     let world = simulate(Scenario::CureOnly, 4000, false, 5);
-    let of = |units: dvim::cohort::Units, horizon: f64, arm: Option<Arm>| -> FollowUp {
+    let of = |units: dvim::internal::cohort::Units, horizon: f64, arm: Option<Arm>| -> FollowUp {
         let all = FollowUp::of_all(&Cohort::from_parts(units, None, horizon).expect("sound parts"));
         all.into_iter().find(|f| f.arm == arm).expect("all, treated and control")
     };
@@ -261,16 +261,16 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let audit = Audit::of(&world.cohort, &found, &[]).expect("an audit");
     assert!(audit.group_sizes.is_empty() && audit.left_out.len() == 1);
 
-    let estimator = dvim::options::Estimator::Adjusted(dvim::options::AdjustedOptions::default());
+    let estimator = dvim::internal::options::Estimator::Adjusted(dvim::internal::options::AdjustedOptions::default());
     let found = analysis::run(&world.cohort, &Options { estimator, ..Options::default() }, &Unwatched).expect("a run");
     let audit = Audit::of(&world.cohort, &found, &[By::parse("x1:2")]).expect("an audit");
-    let needed = |a: &&dvim::audit::average::AverageEffect| a.estimand != "number_needed_to_treat";
+    let needed = |a: &&dvim::internal::audit::average::AverageEffect| a.estimand != "number_needed_to_treat";
     assert!(audit.averages.iter().filter(needed).all(|a| a.estimate.is_some() && a.se.is_some() && a.low < a.high));
     assert!(audit.confounding.is_some() && audit.heterogeneity.cure.is_some());
     // Each unit is in the groups that were used, and not in its own.
     let balance = audit.balance.as_ref().expect("balance");
     let size = |i: usize| found.fit.fold_of(Some(i as u32)).group_size.cure;
-    for uses in balance.uses.iter().filter(|u| u.side == dvim::estimand::Estimand::Cure) {
+    for uses in balance.uses.iter().filter(|u| u.side == dvim::internal::estimand::Estimand::Cure) {
         let sum: usize = uses.counts.iter().map(|c| *c as usize).sum();
         assert_eq!(sum, (0..600).map(size).sum::<usize>(), "every group is counted");
     }

@@ -1,18 +1,18 @@
 //! Categories: one distance between any two levels, one weight, no reference level, no order of levels.
 
-use dvim::cohort::{Arm, Cohort, Roles};
-use dvim::cure;
-use dvim::error::{Error, ProblemKind, Severity};
-use dvim::fold::Fit;
-use dvim::metric::{Scale, Scaling};
-use dvim::options::Options;
-use dvim::phrase::Fields;
-use dvim::schema::{Kind, Missing, encode_new};
-use dvim::setting::Setting;
-use dvim::simulate::{Scenario, simulate};
-use dvim::split::Split;
-use dvim::table::{Column, Table, TextValues, Values};
-use dvim::watch::Unwatched;
+use dvim::internal::cohort::{Arm, Cohort, Roles};
+use dvim::internal::cure;
+use dvim::internal::error::{Error, ProblemKind, Severity};
+use dvim::internal::fold::Fit;
+use dvim::internal::metric::{Scale, Scaling};
+use dvim::internal::options::Options;
+use dvim::internal::phrase::Fields;
+use dvim::internal::schema::{Kind, Missing, encode_new};
+use dvim::internal::setting::Setting;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::split::Split;
+use dvim::internal::table::{Column, Table, TextValues, Values};
+use dvim::internal::watch::Unwatched;
 
 fn text(name: &str, values: &[Option<String>]) -> Column {
     let mut t = TextValues::default();

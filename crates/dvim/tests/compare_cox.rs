@@ -2,11 +2,11 @@
 
 mod data;
 
-use dvim::arm::ByArm;
-use dvim::compare::cox::{self, CoxFit, Ties};
-use dvim::compare::score::{self, Link};
-use dvim::compare::select::Selection;
-use dvim::compare::{FitOptions, InvalidInput, StopReason, Units};
+use dvim::internal::arm::ByArm;
+use dvim::internal::compare::cox::{self, CoxFit, Ties};
+use dvim::internal::compare::score::{self, Link};
+use dvim::internal::compare::select::Selection;
+use dvim::internal::compare::{FitOptions, InvalidInput, StopReason, Units};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

@@ -1,7 +1,7 @@
 //! Full matching: equal to a brute-force optimum, and every invariant of a full match.
 
-use dvim::compare::InvalidInput;
-use dvim::compare::full::{FullMatching, full_match};
+use dvim::internal::compare::InvalidInput;
+use dvim::internal::compare::full::{FullMatching, full_match};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

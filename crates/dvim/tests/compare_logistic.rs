@@ -1,7 +1,7 @@
 //! Logistic regression: do others agree, does it hold in general, does it say when it cannot.
 
-use dvim::compare::logistic::{self, LogisticFit};
-use dvim::compare::{FitOptions, InvalidInput, StopReason};
+use dvim::internal::compare::logistic::{self, LogisticFit};
+use dvim::internal::compare::{FitOptions, InvalidInput, StopReason};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 

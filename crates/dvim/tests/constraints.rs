@@ -1,17 +1,17 @@
 //! No group ever violates a constraint; a unit that cannot be served is said to be so; and what is found
 //! is what a plain scan over the admissible units finds.
 
-use dvim::analysis;
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::constraint::{Caliper, Constraints};
-use dvim::error::{Error, ProblemKind};
-use dvim::fold::Fit;
-use dvim::matching::{Points, scan};
-use dvim::options::Options;
-use dvim::phrase::Fields;
-use dvim::schema::{Covariate, Kind};
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::error::{Error, ProblemKind};
+use dvim::internal::fold::Fit;
+use dvim::internal::matching::{Points, scan};
+use dvim::internal::options::Options;
+use dvim::internal::phrase::Fields;
+use dvim::internal::schema::{Covariate, Kind};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 use proptest::prelude::*;
 
 /// A cohort with a category of three levels, an indicator, a coarse number and two of the simulated covariates.

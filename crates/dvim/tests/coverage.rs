@@ -8,12 +8,12 @@
 
 #![allow(clippy::print_stdout, reason = "the tables are for a person")]
 
-use dvim::analysis;
-use dvim::audit::average::average_effects;
-use dvim::metric::Scale;
-use dvim::options::Options;
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::audit::average::average_effects;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 
 /// Coverage in per cent and mean width of one estimand.
 #[derive(Default)]
@@ -66,8 +66,9 @@ fn tally(
 ) -> Vec<(String, Tally)> {
     // The truth of the population, from a draw far larger than any cohort.
     let large = simulate(scenario, 400_000, confounded, 987_654_321);
-    let population =
-        |f: &dyn Fn(&dvim::simulate::Truth) -> f64| large.truth.iter().map(f).sum::<f64>() / large.truth.len() as f64;
+    let population = |f: &dyn Fn(&dvim::internal::simulate::Truth) -> f64| {
+        large.truth.iter().map(f).sum::<f64>() / large.truth.len() as f64
+    };
     let cure_truth = population(&|t| t.cure_effect());
     let time_truth = population(&|t| t.time_effect());
     let mut out: Vec<(String, Tally)> =

@@ -4,7 +4,7 @@ mod data;
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::cure::{CureModel, FitError, FitOptions, Flag, StopReason, describe};
+use dvim::internal::cure::{CureModel, FitError, FitOptions, Flag, StopReason, describe};
 use naive::{Arm, Random, Truth, log_likelihood, paper_like, parameters, simulate};
 
 fn close(found: f64, expected: f64, tolerance: f64, what: &str) {

@@ -2,7 +2,7 @@
 //! Shared by the other cure tests; shares no code with the engine.
 #![allow(dead_code, missing_docs, reason = "a test helper, of which each test file uses a part")]
 
-use dvim::cure::{ArmData, CureModel};
+use dvim::internal::cure::{ArmData, CureModel};
 
 /// Owned data of one arm.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ mod naive;
 
 use std::time::{Duration, Instant};
 
-use dvim::cure::{CureModel, FitOptions, Flag, StopReason, describe};
+use dvim::internal::cure::{CureModel, FitOptions, Flag, StopReason, describe};
 use naive::{Arm, Random, log_likelihood, parameters};
 
 /// A data set drawn from many kinds of trouble; `seed` says which, and all of it.

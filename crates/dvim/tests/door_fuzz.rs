@@ -1,14 +1,14 @@
 //! Whatever a table holds and whatever is asked of it, the door admits or refuses; it never panics, and what it admits
 //! can be looked at, analysed and placed again.
 
-use dvim::analysis;
-use dvim::cohort::{Cohort, Roles, ZeroTime};
-use dvim::constraint::{Caliper, Constraints};
-use dvim::options::Options;
-use dvim::overview::Overview;
-use dvim::schema::{Missing, encode_new};
-use dvim::table::{Column, Table, TextValues, Values};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::cohort::{Cohort, Roles, ZeroTime};
+use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::options::Options;
+use dvim::internal::overview::Overview;
+use dvim::internal::schema::{Missing, encode_new};
+use dvim::internal::table::{Column, Table, TextValues, Values};
+use dvim::internal::watch::Unwatched;
 use proptest::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

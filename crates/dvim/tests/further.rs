@@ -1,7 +1,7 @@
 //! Case weights, clusters, delayed entry and competing events, against R's survival and by rule.
 
-use dvim::outcome::{ALONE, Outcome};
-use dvim::survival::{Influence, Summary, SurvivalCurve};
+use dvim::internal::outcome::{ALONE, Outcome};
+use dvim::internal::survival::{Influence, Summary, SurvivalCurve};
 use proptest::prelude::*;
 
 /// tests/data/further.csv: id, time, entry, cause, weight, cluster.

@@ -3,16 +3,16 @@
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::analysis;
-use dvim::audit::Audit;
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::cure::{self, ArmData, CureModel};
-use dvim::options::Options;
-use dvim::outcome::Further;
-use dvim::simulate::{Scenario, Truth, simulate};
-use dvim::survival::SurvivalCurve;
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::audit::Audit;
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::cure::{self, ArmData, CureModel};
+use dvim::internal::options::Options;
+use dvim::internal::outcome::Further;
+use dvim::internal::simulate::{Scenario, Truth, simulate};
+use dvim::internal::survival::SurvivalCurve;
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 use naive::Random;
 
 fn fit(arm: &naive::Arm, further: &Further) -> CureModel {

@@ -1,13 +1,13 @@
 //! The generalised gamma family in the two-arm model and in the adjusted estimator.
 
-use dvim::analysis;
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe, gamma_shape};
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::outcome::Further;
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe, gamma_shape};
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::outcome::Further;
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 
 const HORIZON: f64 = 400.0;
 
@@ -81,7 +81,7 @@ fn shapes_are_found_and_models_recovered() {
         };
         let model = of(Family::GeneralisedGamma(truth));
         assert!(model.certificate.converged(), "{:?}", model.certificate);
-        let (intercept, slopes) = model.line(dvim::estimand::Estimand::Time, Arm::Control);
+        let (intercept, slopes) = model.line(dvim::internal::estimand::Estimand::Time, Arm::Control);
         assert!((intercept - 4.2).abs() < 0.12 && (slopes[1] - 0.4).abs() < 0.08, "{intercept} {slopes:?}");
         let p = model.predict(&[0.0; 3]).control;
         assert!((p.log_sigma.exp() - 0.7).abs() < 0.08, "{}", p.log_sigma.exp());

@@ -2,12 +2,12 @@
 
 mod data;
 
-use dvim::cohort::Arm;
-use dvim::effect::Corrected;
-use dvim::estimand::ByEstimand;
-use dvim::interval;
-use dvim::joint::Spread;
-use dvim::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
+use dvim::internal::cohort::Arm;
+use dvim::internal::effect::Corrected;
+use dvim::internal::estimand::ByEstimand;
+use dvim::internal::interval;
+use dvim::internal::joint::Spread;
+use dvim::internal::survival::{Functional, Influence, Influences, Summary, SurvivalCurve};
 use proptest::prelude::*;
 
 /// The two arms (maintained, not maintained) of R's `aml`, in order of time.

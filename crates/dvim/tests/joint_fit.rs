@@ -2,10 +2,10 @@
 
 mod data;
 
-use dvim::arm::{Arm, ByArm};
-use dvim::estimand::{ByEstimand, Estimand};
-use dvim::joint::{Family, Flag, JointModel, JointOptions, Shape, Spread, Terms, TwoArms, describe};
-use dvim::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::arm::{Arm, ByArm};
+use dvim::internal::estimand::{ByEstimand, Estimand};
+use dvim::internal::joint::{Family, Flag, JointModel, JointOptions, Shape, Spread, Terms, TwoArms, describe};
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
 
 /// Units with covariates standardised over all of them.
 #[derive(Clone)]

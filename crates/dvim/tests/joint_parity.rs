@@ -1,7 +1,7 @@
 //! The joint model against the research prototype: fixtures/python/joint/make.py made every expected number.
 
-use dvim::arm::Arm;
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
+use dvim::internal::arm::Arm;
+use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe};
 
 const UNITS: &str = include_str!("../../../fixtures/python/joint/units.csv");
 const REFERENCE: &str = include_str!("../../../fixtures/python/joint/reference.txt");
@@ -108,8 +108,9 @@ fn fits_are_the_prototypes() {
             worst = worst.max(close(&format!("{name}_log_sigma"), &sigma, 2e-5));
             for arm in Arm::BOTH {
                 let z = arm.index();
-                let of =
-                    |f: fn(&dvim::joint::Prediction) -> f64| predictions.iter().map(|p| f(&p[arm])).collect::<Vec<_>>();
+                let of = |f: fn(&dvim::internal::joint::Prediction) -> f64| {
+                    predictions.iter().map(|p| f(&p[arm])).collect::<Vec<_>>()
+                };
                 worst = worst.max(close(&format!("{name}_logit_{z}"), &of(|p| p.cure_logit), 2e-5));
                 worst = worst.max(close(&format!("{name}_location_{z}"), &of(|p| p.location), 2e-5));
                 close(&format!("{name}_mean_{z}"), &of(|p| p.mean_event_time), if short == "ln" { 2e-5 } else { 1e-5 });

@@ -3,7 +3,7 @@
 #[path = "cure_naive.rs"]
 mod naive;
 
-use dvim::joint::{Family, FitError, JointOptions, Terms, TwoArms, describe};
+use dvim::internal::joint::{Family, FitError, JointOptions, Terms, TwoArms, describe};
 use naive::Random;
 
 struct Units {

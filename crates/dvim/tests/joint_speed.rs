@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use dvim::cohort::Arm;
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
-use dvim::simulate::{Scenario, simulate};
+use dvim::internal::cohort::Arm;
+use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe};
+use dvim::internal::simulate::{Scenario, simulate};
 
 /// Seconds that this thread has run: on a busy machine the clock on the wall says little.
 fn on_cpu() -> f64 {
@@ -94,10 +94,10 @@ fn one_fold_of_20000_units() {
 #[test]
 #[ignore = "a measurement"]
 fn two_thousand_covariates_of_300_units() {
-    use dvim::analysis;
-    use dvim::options::AdjustedOptions;
-    use dvim::options::{Estimator, Options};
-    use dvim::watch::Unwatched;
+    use dvim::internal::analysis;
+    use dvim::internal::options::AdjustedOptions;
+    use dvim::internal::options::{Estimator, Options};
+    use dvim::internal::watch::Unwatched;
     let world = simulate(Scenario::BothOverlap, 300, false, 1).widened(2_000, 7);
     let cohort = &world.cohort;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();

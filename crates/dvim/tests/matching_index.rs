@@ -1,6 +1,6 @@
 //! The index gives the neighbours of the plain scan, bit for bit, in every regime.
 
-use dvim::matching::{Ends, Hints, Index, Instructions, Neighbours, Points, scan};
+use dvim::internal::matching::{Ends, Hints, Index, Instructions, Neighbours, Points, scan};
 use proptest::prelude::*;
 
 /// Equal in every bit, on every instruction set that the processor has.

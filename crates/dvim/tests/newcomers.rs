@@ -1,18 +1,18 @@
 //! Patients asked for anew under the adjusted estimator: of the cohort as the run did it, new ones by all models together; and constraints.
 
-use dvim::analysis::{self, Analysis};
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::constraint::{Caliper, Constraints};
-use dvim::correction::Corrector;
-use dvim::estimand::Estimand;
-use dvim::ground::Ground;
-use dvim::inspect::Search;
-use dvim::newcomers::Newcomers;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::correction::Corrector;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::ground::Ground;
+use dvim::internal::inspect::Search;
+use dvim::internal::newcomers::Newcomers;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 
 fn options(folds: usize, constraints: Constraints) -> Options {
     let adjusted = AdjustedOptions { splits: folds, ..AdjustedOptions::default() };
@@ -104,7 +104,7 @@ fn new_patients_are_estimated_as_well_as_those_of_the_cohort() {
         let found = run(&world.cohort, &options(10, Constraints::default()));
         let fresh = simulate(Scenario::BothOverlap, 1000, false, 100 + seed);
         let predicted = found.fit.estimate(&world.cohort, fresh.cohort.all_covariates(), &Unwatched).expect("effects");
-        let add = |sum: &mut [f64; 2], effects: &[dvim::effect::Effect], world: &Simulated| {
+        let add = |sum: &mut [f64; 2], effects: &[dvim::internal::effect::Effect], world: &Simulated| {
             for (e, t) in effects.iter().zip(&world.truth) {
                 sum[0] += (e.cure() - t.cure_effect()).abs();
                 sum[1] += (e.time().expect("a time") - t.time_effect()).abs();
@@ -177,7 +177,7 @@ fn constraints_are_kept_and_who_cannot_be_served_is_said() {
         assert_eq!(anew[i as usize].as_ref(), Ok(&found.effects[q]));
     }
     found.unserved.iter().for_each(|(i, why)| assert_eq!(anew[*i as usize].as_ref(), Err(why)));
-    let audit = dvim::audit::Audit::of(cohort, &found, &[]).expect("an audit");
+    let audit = dvim::internal::audit::Audit::of(cohort, &found, &[]).expect("an audit");
     let all = audit.averages.iter().find(|a| a.estimand == "cure_effect" && a.population == "all").expect("an average");
     assert_eq!(all.n_units, found.units.len());
     assert!(audit.censoring.is_none() && all.se.is_some_and(|se| se > 0.0 && se < 0.2));
@@ -189,7 +189,7 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
     let world = simulate(Scenario::BothOverlap, 600, false, 9);
     let mut asked = options(3, constraints(&world.cohort));
     if let Estimator::Adjusted(a) = &mut asked.estimator {
-        (a.family, a.group_size, a.weights) = (Some(dvim::joint::Family::LogNormal), Some(30), [1.0; 4]);
+        (a.family, a.group_size, a.weights) = (Some(dvim::internal::joint::Family::LogNormal), Some(30), [1.0; 4]);
     }
     let with = |n: usize, cohort: &Cohort| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a pool");

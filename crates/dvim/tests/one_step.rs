@@ -1,15 +1,15 @@
 //! Averages of the adjusted estimator: what must hold exactly, and what must hold about.
 
-use dvim::analysis::{self, Analysis};
-use dvim::audit::average::{AverageEffect, By, average_effects};
-use dvim::audit::heterogeneity::Heterogeneity;
-use dvim::cohort::{Arm, Cohort};
-use dvim::joint::{Family, JointOptions, Terms, TwoArms, describe};
-use dvim::martingale::Censoring;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{HORIZON, Scenario, Simulated, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::audit::average::{AverageEffect, By, average_effects};
+use dvim::internal::audit::heterogeneity::Heterogeneity;
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe};
+use dvim::internal::martingale::Censoring;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{HORIZON, Scenario, Simulated, simulate};
+use dvim::internal::watch::Unwatched;
 
 fn adjusted(cohort: &Cohort) -> Analysis {
     let options = AdjustedOptions { splits: 4, family: Some(Family::LogNormal), ..AdjustedOptions::default() };

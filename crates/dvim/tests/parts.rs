@@ -1,10 +1,10 @@
 //! A cohort from arrays passes the same door as a table.
 
-use dvim::cohort::{Cohort, Units};
-use dvim::error::{Error, ProblemKind as Kind, Severity};
-use dvim::schema::{self, Covariate};
-use dvim::simulate::{Scenario, simulate};
-use dvim::table::Ids;
+use dvim::internal::cohort::{Cohort, Units};
+use dvim::internal::error::{Error, ProblemKind as Kind, Severity};
+use dvim::internal::schema::{self, Covariate};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::table::Ids;
 
 const HORIZON: f64 = 800.0;
 

@@ -1,14 +1,14 @@
 //! Ridge and elastic net of the two-arm model.
 
-use dvim::analysis;
-use dvim::arm::Arm;
-use dvim::cure::{self, ArmData, FitOptions};
-use dvim::estimand::{ByEstimand, Estimand};
-use dvim::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, describe};
-use dvim::options::{AdjustedOptions, STRENGTHS};
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::arm::Arm;
+use dvim::internal::cure::{self, ArmData, FitOptions};
+use dvim::internal::estimand::{ByEstimand, Estimand};
+use dvim::internal::joint::{JointModel, JointOptions, Penalty, Terms, TwoArms, describe};
+use dvim::internal::options::{AdjustedOptions, STRENGTHS};
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 
 const HORIZON: f64 = 800.0;
 
@@ -139,7 +139,8 @@ fn the_adjusted_estimator_chooses_the_strengths() {
     let [cure, time] = told.strengths.expect("chosen").into_array();
     assert!(STRENGTHS.contains(&cure) && STRENGTHS.contains(&time));
     let error = |found: &analysis::Analysis| {
-        let of = |(&i, e): (&u32, &dvim::effect::Effect)| (e.cure() - world.truth[i as usize].cure_effect()).abs();
+        let of =
+            |(&i, e): (&u32, &dvim::internal::effect::Effect)| (e.cure() - world.truth[i as usize].cure_effect()).abs();
         found.units.iter().zip(&found.effects).map(of).sum::<f64>() / found.units.len() as f64
     };
     let paper = Options { group_size: 30, ..Options::default() };

@@ -1,9 +1,9 @@
 //! What a face is told of a long run: never more than all of it.
 
-use dvim::analysis;
-use dvim::options::{AdjustedOptions, Estimator, Options};
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::{Unwatched, Watch};
+use dvim::internal::analysis;
+use dvim::internal::options::{AdjustedOptions, Estimator, Options};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::{Unwatched, Watch};
 use std::sync::Mutex;
 
 /// Everything that was told: stage, done, total.

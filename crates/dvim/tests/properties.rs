@@ -1,14 +1,14 @@
 //! Does it hold in general?
 
-use dvim::analysis::{self, Analysis};
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::effect::{Effect, Flag};
-use dvim::metric::{Metric, Scale, Scaling};
-use dvim::options::Options;
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::survival::{Summary, SurvivalCurve};
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::effect::{Effect, Flag};
+use dvim::internal::metric::{Metric, Scale, Scaling};
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::survival::{Summary, SurvivalCurve};
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 use proptest::prelude::*;
 
 /// Times on a coarse grid, so that ties abound; the horizon is 10.
@@ -253,7 +253,7 @@ fn constant_weights_match_like_euclidean_distance() {
     let raw = Scaling { center: vec![0.0; p], scale: vec![1.0; p] };
     let place =
         |weight: f64| Metric { weights: vec![weight; p], scaling: raw.clone() }.place(w.cohort.all_covariates());
-    let found = |weight: f64| dvim::matching::scan(&place(weight), &place(weight), 5).index;
+    let found = |weight: f64| dvim::internal::matching::scan(&place(weight), &place(weight), 5).index;
     assert_eq!(found(1.0), found(4.0));
 }
 

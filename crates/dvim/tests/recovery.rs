@@ -1,12 +1,12 @@
 //! Does the method work? Its error against the truth, in the paper's own study (raw covariates,
 //! n = 20,000, 35 % training, K = 50), must be what two independent prototypes measured.
 
-use dvim::analysis;
-use dvim::arm::Arm;
-use dvim::metric::Scale;
-use dvim::options::Options;
-use dvim::simulate::{Scenario, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::arm::Arm;
+use dvim::internal::metric::Scale;
+use dvim::internal::options::Options;
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::watch::Unwatched;
 
 /// Mean absolute errors of both effects (cure × 100) for one draw of a scenario.
 fn errors(scenario: Scenario, seed: u64) -> (f64, f64) {

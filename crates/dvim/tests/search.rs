@@ -1,17 +1,17 @@
 //! Groups that are asked for one unit at a time are those that the run was estimated from, bit by bit.
 
-use dvim::analysis::{self, Analysis};
-use dvim::cohort::{Arm, Cohort};
-use dvim::constraint::{Caliper, Constraints};
-use dvim::estimand::ByEstimand;
-use dvim::ground::Ground;
-use dvim::inspect::Search;
-use dvim::interval;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, simulate};
-use dvim::survival::SurvivalCurve;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::estimand::ByEstimand;
+use dvim::internal::ground::Ground;
+use dvim::internal::inspect::Search;
+use dvim::internal::interval;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::survival::SurvivalCurve;
+use dvim::internal::watch::Unwatched;
 
 fn cohort(n: usize) -> Cohort {
     simulate(Scenario::BothOverlap, n, false, 7).cohort

@@ -1,15 +1,15 @@
 //! Rubin's rules and Holm's adjustment against R, and imputed data sets pooled.
 
-use dvim::analysis;
-use dvim::audit::Audit;
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::error::Error;
-use dvim::options::Options;
-use dvim::phrase::Fields;
-use dvim::several::{Analysed, compare_arms, holm, pool_imputations, rubin, same_patients};
-use dvim::simulate::{Scenario, simulate};
-use dvim::table::Ids;
-use dvim::watch::Unwatched;
+use dvim::internal::analysis;
+use dvim::internal::audit::Audit;
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::error::Error;
+use dvim::internal::options::Options;
+use dvim::internal::phrase::Fields;
+use dvim::internal::several::{Analysed, compare_arms, holm, pool_imputations, rubin, same_patients};
+use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::table::Ids;
+use dvim::internal::watch::Unwatched;
 
 /// R 4.2.2, mice 3.15.0: pool.scalar(Q, U, n = n, k = 2), whose complete-data degrees of freedom are n - 2.
 #[test]

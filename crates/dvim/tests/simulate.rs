@@ -1,7 +1,7 @@
 //! The synthetic transplant cohort has the margins that it claims, and every world is what its name says.
 
-use dvim::cohort::Arm;
-use dvim::simulate::{Scenario, draw, is_synthetic, simulate};
+use dvim::internal::cohort::Arm;
+use dvim::internal::simulate::{Scenario, draw, is_synthetic, simulate};
 
 #[test]
 fn the_transplant_cohort_has_the_published_margins() {

@@ -1,11 +1,11 @@
 //! Is it right? The cases worked by hand in docs/validation.md.
 
-use dvim::cohort::{Arm, Cohort, Units};
-use dvim::group::Pool;
-use dvim::metric::{Metric, Scaling};
-use dvim::search::ArmSearch;
-use dvim::survival::SurvivalCurve;
-use dvim::table::Ids;
+use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::group::Pool;
+use dvim::internal::metric::{Metric, Scaling};
+use dvim::internal::search::ArmSearch;
+use dvim::internal::survival::SurvivalCurve;
+use dvim::internal::table::Ids;
 
 fn close(found: f64, expected: f64) {
     assert!((found - expected).abs() <= 1e-14 * expected.abs().max(1.0), "{found} is not {expected}");

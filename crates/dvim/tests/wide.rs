@@ -1,12 +1,12 @@
 //! More covariates than units.
 
-use dvim::analysis::{self, Analysis};
-use dvim::cure::{Flag, StopReason};
-use dvim::metric::Scale;
-use dvim::options::AdjustedOptions;
-use dvim::options::{Estimator, Options};
-use dvim::simulate::{Scenario, Simulated, simulate};
-use dvim::watch::Unwatched;
+use dvim::internal::analysis::{self, Analysis};
+use dvim::internal::cure::{Flag, StopReason};
+use dvim::internal::metric::Scale;
+use dvim::internal::options::AdjustedOptions;
+use dvim::internal::options::{Estimator, Options};
+use dvim::internal::simulate::{Scenario, Simulated, simulate};
+use dvim::internal::watch::Unwatched;
 
 fn errors(world: &Simulated, found: &Analysis) -> [f64; 2] {
     let n = found.units.len() as f64;

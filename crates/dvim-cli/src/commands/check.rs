@@ -4,8 +4,8 @@ use super::{read_cohort_table, use_threads};
 use crate::args::CheckArgs;
 use crate::progress::Progress;
 use crate::{Failure, print};
-use dvim::error::{Error, Severity};
-use dvim::overview::Overview;
+use dvim::internal::error::{Error, Severity};
+use dvim::internal::overview::Overview;
 use dvim_report::spell::CommandLine;
 use dvim_report::{record::OverviewRecord, text};
 

@@ -4,7 +4,7 @@ use super::{read_cohort_table, report, several, use_threads};
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::options::Options;
+use dvim::internal::options::Options;
 use dvim_io::atomic::{Access, NewFile};
 use dvim_io::memory::{available, forecast_shape};
 use dvim_io::run::{EffectsFormat, begin_run, write_files};
@@ -86,7 +86,7 @@ fn refuse_too_large(args: &FitArgs, options: &Options, table: &Path) -> Result<(
     let (Some(shape), Some(available)) = (forecast_shape(table), available()) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
     let threads = rayon::current_num_threads();
-    let needed = |n: usize| dvim::memory::memory_needed(n, p.max(1), options, !args.no_audit, threads);
+    let needed = |n: usize| dvim::internal::memory::memory_needed(n, p.max(1), options, !args.no_audit, threads);
     if needed(shape.n_rows) <= available {
         return Ok(());
     }

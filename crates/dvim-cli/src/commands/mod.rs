@@ -18,8 +18,8 @@ pub mod study;
 
 use crate::args::ThreadArgs;
 use crate::{Failure, IS_ALONE};
-use dvim::cohort::Roles;
-use dvim::watch::Watch;
+use dvim::internal::cohort::Roles;
+use dvim::internal::watch::Watch;
 use dvim_io::atomic::NewFile;
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::Run;

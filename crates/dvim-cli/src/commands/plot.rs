@@ -4,7 +4,7 @@ use super::{open_run, paths, use_threads};
 use crate::args::PlotArgs;
 use crate::progress::Progress;
 use crate::{Failure, say};
-use dvim::analysis::Analysis;
+use dvim::internal::analysis::Analysis;
 use dvim_io::atomic::{Access, NewFile};
 use dvim_report::figures::{Look, draw};
 use dvim_report::report::Page;

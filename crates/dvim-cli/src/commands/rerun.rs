@@ -4,7 +4,7 @@ use super::{read_cohort_table, use_threads};
 use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::audit::average::By;
+use dvim::internal::audit::average::By;
 use dvim_io::regular::{hash, is_plain_name};
 use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_files};
 use dvim_io::tasks::{Analysed, Asked};

@@ -4,7 +4,7 @@ use super::read_cohort_table;
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
-use dvim::options::Options;
+use dvim::internal::options::Options;
 use dvim_io::several::{Several, begin_several, is_several};
 use dvim_io::tasks::{Asked, file_name};
 use dvim_report::spell::CommandLine;

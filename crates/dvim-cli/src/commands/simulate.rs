@@ -3,7 +3,7 @@
 use super::{refuse_same, use_threads};
 use crate::args::SimulateArgs;
 use crate::{Failure, say};
-use dvim::simulate::{Scenario, draw};
+use dvim::internal::simulate::{Scenario, draw};
 use dvim_io::atomic::{Access, NewFile, named};
 use dvim_report::tables::{write_cohort, write_truth};
 use std::io::{BufWriter, Write};

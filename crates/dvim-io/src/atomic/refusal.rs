@@ -1,6 +1,6 @@
 //! Errors of files: each names the path and what was being done.
 
-use dvim::phrase::{Face, Phrase};
+use dvim::internal::phrase::{Face, Phrase};
 use dvim_report::spell::CommandLine;
 use std::error::Error;
 use std::fmt;

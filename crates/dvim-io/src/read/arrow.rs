@@ -14,7 +14,7 @@ use arrow_array::types::{
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use dvim::table::{Column, Table};
+use dvim::internal::table::{Column, Table};
 
 use super::header::{self, PANDAS_INDEX, Role};
 use super::source::{Content, Opened};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use dvim::table::{Ids, TextValues, Values};
+use dvim::internal::table::{Ids, TextValues, Values};
 
 use super::header::Role;
 use super::records::{excerpt, is_missing, number};

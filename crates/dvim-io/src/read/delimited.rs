@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use dvim::table::{Column, Table, Values};
+use dvim::internal::table::{Column, Table, Values};
 
 use super::blocks::{Blocks, Cut};
 use super::columns::{Chunk, ColumnChunk, Growing, Numbers};

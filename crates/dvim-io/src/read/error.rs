@@ -1,8 +1,8 @@
 //! Every way in which reading fails, as data. The words are in one function, and only there.
 
+use dvim::internal::phrase::{Face, harmless};
+use dvim::internal::setting::Setting;
 use dvim::phrase;
-use dvim::phrase::{Face, harmless};
-use dvim::setting::Setting;
 use dvim_report::spell::CommandLine;
 use dvim_report::text::grouped;
 use std::fmt;

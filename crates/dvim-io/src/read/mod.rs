@@ -37,7 +37,7 @@ mod typed;
 
 use std::path::Path;
 
-use dvim::table::Table;
+use dvim::internal::table::Table;
 
 pub use error::{ReadError, ReadErrorKind, RowLengthCause};
 
@@ -60,12 +60,12 @@ pub fn text_value(text: &str) -> Option<&str> {
 }
 
 /// Identifiers that a program hands over, as those of a file: integers if all are, else text; empty where missing.
-pub fn ids_of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> dvim::table::Ids {
+pub fn ids_of_texts<'a>(texts: impl Iterator<Item = &'a str>) -> dvim::internal::table::Ids {
     let mut chunk = columns::ColumnChunk::new(header::Role::Id, 0);
     texts.enumerate().for_each(|(i, text)| chunk.push(text_value(text).unwrap_or("").as_bytes(), i as u32));
     let mut growing = columns::Growing::new(header::Role::Id);
     match growing.append(&mut chunk, 0, &Sizes::default()).map(|()| growing.finish()) {
-        Ok(Some(dvim::table::Values::Id(ids))) => ids,
+        Ok(Some(dvim::internal::table::Values::Id(ids))) => ids,
         _ => unreachable!("ids have no limit and stay ids"),
     }
 }

@@ -1,6 +1,6 @@
 //! A column whose type the file knows, value by value: what Parquet and Arrow share.
 
-use dvim::table::Values;
+use dvim::internal::table::Values;
 
 use super::columns::{ColumnChunk, Growing};
 use super::header::Role;

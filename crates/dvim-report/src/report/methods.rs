@@ -5,8 +5,8 @@ use crate::plot::page::escaped;
 use crate::record::Summary;
 use crate::spell::{flag, shell_word};
 use crate::text::{grouped, short};
-use dvim::schema::Missing;
-use dvim::setting::Setting;
+use dvim::internal::schema::Missing;
+use dvim::internal::setting::Setting;
 use std::fmt::Write;
 
 const PAPER: &str = "Li Y, Lanners Q, Engelhard MM. Double Variable Importance Matching to Estimate Distinct Causal Effects on Event Probability and Timing. 2026. arXiv:2602.05022.";

@@ -8,8 +8,8 @@ mod sections;
 use crate::figures::Look;
 use crate::plot::page::{Contents, Table, document, escaped, responsive};
 use crate::record::Summary;
-use dvim::analysis::Analysis;
-use dvim::cohort::Cohort;
+use dvim::internal::analysis::Analysis;
+use dvim::internal::cohort::Cohort;
 use std::fmt::Write;
 
 pub use methods::{command, methods_paragraph};
@@ -128,7 +128,7 @@ pub fn run_page(words: &Page, cohort: &Cohort, analysis: &Analysis, summary: &Su
     sections::all(&mut b, &source);
     b.close();
     let mut lead: Vec<String> = words.about.clone().into_iter().collect();
-    if dvim::simulate::is_synthetic(cohort) {
+    if dvim::internal::simulate::is_synthetic(cohort) {
         lead.push(crate::comparison::SYNTHETIC_NOTE.into());
     }
     if lead.is_empty() {

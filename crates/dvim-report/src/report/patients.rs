@@ -6,13 +6,13 @@ use crate::text::{
     READING_ORDER, by_weight, clip, decimals_between, decimals_of, grouped, outcome, percent, short, signed_fixed,
     value_of,
 };
-use dvim::arm::ByArm;
-use dvim::audit::individual::examples;
-use dvim::cohort::Cohort;
-use dvim::effect::Effect;
-use dvim::estimand::Estimand;
-use dvim::inspect::{MatchGroup, UnitGroups};
-use dvim::interval::Interval;
+use dvim::internal::arm::ByArm;
+use dvim::internal::audit::individual::examples;
+use dvim::internal::cohort::Cohort;
+use dvim::internal::effect::Effect;
+use dvim::internal::estimand::Estimand;
+use dvim::internal::inspect::{MatchGroup, UnitGroups};
+use dvim::internal::interval::Interval;
 
 /// Closest patients that are listed, of each arm.
 const LISTED: usize = 5;

@@ -10,8 +10,8 @@ use crate::text::{
     about_averages, answer, clip, decimals_between, decimals_of, fixed, grouped, named_flag, percent, short, signed,
     signed_fixed, split_spread_sentence, worries,
 };
-use dvim::audit::individual::examples;
-use dvim::estimand::Estimand;
+use dvim::internal::audit::individual::examples;
+use dvim::internal::estimand::Estimand;
 use std::fmt::Write;
 
 /// Rows of a long table; the rest is in the files.

@@ -1,7 +1,7 @@
 //! Averages of the adjusted estimator, and whether its effects vary, from influence functions.
 //!
 //! The mean of corrected values over patients is biased as far as the model is wrong or shrunk, and the spread between patients says nothing of that. So each
-//! patient's own outcome, which reached nothing that was used for it, is added back as the residual of [`crate::martingale`], weighted by the inverse propensity of the
+//! patient's own outcome, which reached nothing that was used for it, is added back as the residual of `martingale`, weighted by the inverse propensity of the
 //! arm in which it was seen. With S_z(i) the corrected value of unit i in arm z, ρ(i) its residual, Z(i) its arm, e_z its propensity, and a population P with
 //! membership g(i) ∈ {0, 1}, the *one-step* estimate is
 //!
@@ -11,7 +11,7 @@
 //! curves or the propensities are (doubly robust), and its variance is that of its terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ,
 //! because units are independent and everything else was learned from other units [Chernozhukov et al. 2018].
 //!
-//! The residual is that of the corrected curve ([`crate::joint::Predictor::with_mean`]). With the model's own latency beside a corrected mean the correction counted twice: the one-step mean
+//! The residual is that of the corrected curve (`Predictor::with_mean`). With the model's own latency beside a corrected mean the correction counted twice: the one-step mean
 //! time then covered 93 % at n = 2,000 and the test of heterogeneity rejected 15 % where the effect is constant.
 //!
 //! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.

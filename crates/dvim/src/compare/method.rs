@@ -13,7 +13,7 @@
 //! | Propensity score KNN | fitted P(treated) | the same |
 //! | Prognostic score KNN | mean over the arms of the Cox Ŝ(H) | the same |
 //! | Optimal full matching | full matching on the propensity score, one weighted curve for each arm | the same |
-//! | Cox, cure model | no matching: the fitted models' own S(H) and E[T given T < H] | the same |
+//! | Cox, cure model | no matching: the fitted models' own S(H) and mean event time before H | the same |
 
 use super::cox::{self, CoxFit, Ties};
 use super::full::full_match;
