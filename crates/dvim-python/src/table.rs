@@ -84,26 +84,6 @@ impl TextBuilder {
     }
 }
 
-/// A day since 1970-01-01 as `2019-07-31`, with the time of day where there is one.
-pub fn days_to_date(days: i64, nanos: i64) -> String {
-    // The inverse of the engine's calendar: eras of 400 years that begin in March.
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let day_of_era = z.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let mp = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * mp + 2) / 5 + 1;
-    let month = if mp < 10 { mp + 3 } else { mp - 9 };
-    let year = year_of_era + 400 * era + i64::from(month <= 2);
-    let date = format!("{year:04}-{month:02}-{day:02}");
-    if nanos == 0 {
-        return date;
-    }
-    let seconds = nanos / 1_000_000_000;
-    format!("{date}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
-}
-
 enum Content {
     Columns(Vec<Column>),
     File(Input),
@@ -186,7 +166,7 @@ impl PyTable {
         let schema = schema.pointer_checked(Some(c"arrow_schema"))?;
         let array = array.pointer_checked(Some(c"arrow_array"))?;
         // SAFETY: capsules of these names hold these structures; they are consumed here and marked as released.
-        let columns = unsafe { arrow::batch(schema.as_ptr(), array.as_ptr(), id.as_deref()) };
+        let columns = unsafe { arrow::batch(schema.as_ptr().cast(), array.as_ptr().cast(), id.as_deref()) };
         PyTable::of_columns(py, columns)
     }
 
