@@ -233,7 +233,7 @@ def test_what_a_new_user_gets_wrong_is_said(cohort, tmp_path):
         (cohort.assign(treatment=np.where(cohort.treatment == 1, "drug", "none")), {}, 'treated="drug"'),
         (cohort.assign(treatment=np.arange(n) % 3), {}, "treated=1 control=0"),
         (cohort.assign(x11=cohort.x11.astype("Float64").where(cohort.index > 5)), {}, 'missing="indicator"'),
-        (cohort, dict(missing="impute"), "refuse, drop and indicator"),
+        (cohort, dict(missing="impute"), "refuse, drop, indicator"),
         (cohort, dict(where="x1 == 1"), "where={"),
         (cohort, dict(caliper=0.2), "caliper={"),
         (cohort.to_dict("records"), {}, "DataFrame"),
