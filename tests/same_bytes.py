@@ -48,6 +48,11 @@ EXPECTED: list[Expected] = [
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
     Expected("completions: ", None, "the command `dvim clean`"),
+    Expected(
+        "explore-.*: .*GET (/api/run|/app.js)",
+        None,
+        "every run has its models, so the page need not say that new patients cannot be entered; one sentence says how a run was learned",
+    ),
 ]
 
 # How long one command may take.
