@@ -6,7 +6,7 @@ use dvim::internal::cohort::{Cohort, Flow};
 use dvim::internal::ground::Ground;
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
-use dvim::internal::outcome::Further;
+use dvim::internal::outcome::Extras;
 use dvim::internal::simulate::{Scenario, simulate};
 use dvim::internal::watch::Unwatched;
 use dvim_explore::{Explorer, Server};
@@ -32,7 +32,7 @@ fn further_world() -> World {
     let mut units = simulate(Scenario::BothOverlap, 600, false, 3).cohort.to_units();
     let n = units.time.len();
     let other: Vec<bool> = (0..n).map(|i| !units.event[i] && i % 3 == 0).collect();
-    units.further = Further {
+    units.extras = Extras {
         weight: Some((0..n).map(|i| 0.5 + (i % 7) as f64 / 2.0).collect()),
         entry: Some((0..n).map(|i| if i % 5 == 0 { 0.2 * units.time[i].min(800.0) } else { 0.0 }).collect()),
         cluster: Some((0..n).map(|i| (i % 30) as u32).collect()),

@@ -1,9 +1,9 @@
 //! Hidden files that a process left when it was killed: how they are found, and how `dvim clean` removes them.
 
 use crate::atomic::{Hidden, Listed, hidden_in, remove_listed, restore};
+use crate::batch::listed_batch;
 use crate::manifest::Manifest;
 use crate::run::listed_run;
-use crate::several::listed_several;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn clean_one(hidden: Hidden) -> Cleaned {
 /// The list of a directory that was written to its end.
 fn list_of(directory: &Path) -> Option<Listed> {
     let manifest = || ["demo", "compare"].iter().find_map(|c| Manifest::read(directory, c)).map(Manifest::listed);
-    manifest().or_else(|| listed_several(directory)).or_else(|| listed_run(directory))
+    manifest().or_else(|| listed_batch(directory)).or_else(|| listed_run(directory))
 }
 
 /// Files that dvim writes into directories.

@@ -11,4 +11,4 @@ pub mod read;
 pub mod regular;
 pub mod run;
 pub mod tasks;
-pub mod several;
+pub mod batch;

@@ -28,18 +28,18 @@ use dvim::internal::fold::{DealValues, Description};
 use dvim::internal::joint::Spread;
 use dvim::internal::martingale::Residual;
 use dvim::internal::metric::Metric;
-use dvim::internal::outcome::Further;
+use dvim::internal::outcome::Extras;
 use dvim::internal::phrase::{Action, Face, Phrase};
 use dvim::internal::setting::Setting;
 use dvim::internal::split::Trained;
 use dvim::internal::table::Ids;
 use dvim::phrase;
+use dvim_report::batch::BATCH_SCHEMA;
 use dvim_report::cross_fit::{CrossFitRecord, KeptDeal, PredictorRecord};
 use dvim_report::record::{
     CovariateRecord, InputRecord, MetricsRecord, ModelRecord, OptionsRecord, RolesRecord, SUMMARY_SCHEMA, Source,
     Summary,
 };
-use dvim_report::several::SEVERAL_SCHEMA;
 use dvim_report::spell::CommandLine;
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use serde::{Deserialize, Serialize};
@@ -105,7 +105,8 @@ struct Header {
     metrics: MetricsRecord,
     /// What units have beyond a time and an event, in the order in which the arrays follow the covariates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    further: Vec<String>,
+    #[serde(rename = "further")]
+    extras: Vec<String>,
     /// What the adjusted estimator learned; then the fold of each unit and its corrected values follow the covariates.
     cross_fit: Option<CrossFitRecord>,
     /// Numbers of each unit's corrected values; 0 in files from before they had variances.
@@ -303,7 +304,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         models: fit.description.models.each_ref().map(ModelRecord::from).into_array(),
         covariance: fit.description.models.each_ref().map(|m| m.covariance.as_ref().map_or(0, Vec::len)).into_array(),
         metrics: (&fit.description.metrics).into(),
-        further: further_names(units.further).iter().map(|n| n.to_string()).collect(),
+        extras: names_of_extras(units.extras).iter().map(|n| n.to_string()).collect(),
         cross_fit: CrossFitRecord::of(fit),
         corrected: corrected_width(fit.deals.len()),
         fold_models: fold_models(fit).map(|m| PredictorRecord::from(&*m.predictor)).collect(),
@@ -330,7 +331,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         .collect();
     out.write_all(&marks)?;
     write_array(out, units.covariates, |x| x.to_le_bytes())?;
-    let Further { weight, entry, cluster, competing } = units.further;
+    let Extras { weight, entry, cluster, competing } = units.extras;
     write_array(out, weight.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     write_array(out, entry.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     write_array(out, cluster.as_deref().unwrap_or(&[]), |x| u64::from(*x).to_le_bytes())?;
@@ -408,13 +409,13 @@ fn deal_values_of([s0, s1, m0, m1, cure, time]: [f64; DEAL_VALUES]) -> DealValue
     }
 }
 
-/// The parts of [`Further`] that are there, in the order in which they are stored.
-fn further_names(further: &Further) -> Vec<&'static str> {
+/// The parts of [`Extras`] that are there, in the order in which they are stored.
+fn names_of_extras(extras: &Extras) -> Vec<&'static str> {
     let all = [
-        ("weight", further.weight.is_some()),
-        ("entry", further.entry.is_some()),
-        ("cluster", further.cluster.is_some()),
-        ("competing", further.competing.is_some()),
+        ("weight", extras.weight.is_some()),
+        ("entry", extras.entry.is_some()),
+        ("cluster", extras.cluster.is_some()),
+        ("competing", extras.competing.is_some()),
     ];
     all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
 }
@@ -487,7 +488,7 @@ fn parse_summary(text: &str) -> Result<Summary, Phrase> {
     }
     let damaged = |e: serde_json::Error| fit_again(format!("summary.json is damaged ({e})"));
     let found: Schema = serde_json::from_str(text).map_err(damaged)?;
-    if found.schema == SEVERAL_SCHEMA {
+    if found.schema == BATCH_SCHEMA {
         return Err("it holds several runs, each in a directory of its own; name one of those".into());
     }
     if found.schema != SUMMARY_SCHEMA {
@@ -548,21 +549,21 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
     let time = rest.array(n, f64::from_le_bytes)?;
     let marks = rest.take(n)?;
     let covariates = rest.array(n.checked_mul(p).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-    let mut further = Further::default();
-    for name in &header.further {
+    let mut extras = Extras::default();
+    for name in &header.extras {
         match name.as_str() {
-            "weight" => further.weight = Some(rest.array(n, f64::from_le_bytes)?),
-            "entry" => further.entry = Some(rest.array(n, f64::from_le_bytes)?),
-            "cluster" => further.cluster = Some(rest.array(n, |b| u64::from_le_bytes(b) as u32)?),
-            "competing" => further.competing = Some(rest.array(n, |b| u64::from_le_bytes(b) != 0)?),
+            "weight" => extras.weight = Some(rest.array(n, f64::from_le_bytes)?),
+            "entry" => extras.entry = Some(rest.array(n, f64::from_le_bytes)?),
+            "cluster" => extras.cluster = Some(rest.array(n, |b| u64::from_le_bytes(b) as u32)?),
+            "competing" => extras.competing = Some(rest.array(n, |b| u64::from_le_bytes(b) != 0)?),
             other => return Err(format!("its units have something unknown, `{other}`")),
         }
     }
-    if further_names(&further) != header.further {
+    if names_of_extras(&extras) != header.extras {
         return Err("its parts do not fit together".into());
     }
     let units = Units {
-        further,
+        extras,
         ids,
         time,
         event: marks.iter().map(|m| m & 1 != 0).collect(),

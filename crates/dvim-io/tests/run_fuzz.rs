@@ -43,7 +43,7 @@ fn cohort() -> Cohort {
         covariates,
         names,
         labels: ["0".into(), "1".into()],
-        further: Default::default(),
+        extras: Default::default(),
     };
     Cohort::from_parts(units, Some(schema), w.cohort.horizon()).expect("sound parts")
 }

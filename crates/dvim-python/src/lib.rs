@@ -5,7 +5,7 @@ mod arrow;
 mod columns;
 mod errors;
 mod run;
-mod several;
+mod batch;
 mod table;
 mod watch;
 
@@ -15,12 +15,12 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _dvim {
     #[pymodule_export]
+    use crate::batch::{Several, asks_for_several, fit_several, open_all};
+    #[pymodule_export]
     use crate::run::{
         Comparison, CureModel, Run, check, command, compare, default_options, fit, fit_cure, id_column, kaplan_meier,
         open_run, refuse_idle, scenarios, settings, simulate, style_sheet,
     };
-    #[pymodule_export]
-    use crate::several::{Several, asks_for_several, fit_several, open_all};
     #[pymodule_export]
     use crate::table::PyTable;
 

@@ -631,8 +631,7 @@ pub fn fit_cure(
     }
     let options = FitOptions { cure_ridge, latency_ridge, ..FitOptions::default() };
     let work = move |_: &dyn Watch| {
-        let data =
-            ArmData { time: &time, event: &event, covariates: &covariates, n_covariates, horizon, further: None };
+        let data = ArmData { time: &time, event: &event, covariates: &covariates, n_covariates, horizon, extras: None };
         cure::describe(&data, &options).map_err(|e| Error::Model { arm: "only", reason: e.to_string() })
     };
     Ok(CureModel(watch::run(py, None, None, work)?))

@@ -2,11 +2,11 @@
 //! intervals, what to worry about, and how the effects vary. Loads nothing and brings its own colours.
 
 use crate::audit::with_interval;
+use crate::batch::{BatchRecord, Shown};
 use crate::figures::{self, Look};
 use crate::learning;
 use crate::plot::escape;
 use crate::record::Summary;
-use crate::several::{SeveralRecord, Shown};
 use crate::text::{answer, grouped, short, worries};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::Cohort;
@@ -81,7 +81,7 @@ fn histograms(analysis: &Analysis, summary: &Summary) -> String {
 }
 
 /// The card of several runs.
-pub fn several_card(record: &SeveralRecord) -> String {
+pub fn batch_card(record: &BatchRecord) -> String {
     let Shown { heading, header, rows } = record.shown();
     let cells = |tag: &str, row: &[String]| {
         let cell = |(j, text): (usize, &String)| {

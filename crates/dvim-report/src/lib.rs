@@ -10,7 +10,7 @@ pub mod figures;
 pub mod findings;
 pub mod record;
 pub mod report;
-pub mod several;
+pub mod batch;
 pub mod spell;
 pub mod tables;
 pub mod terminal;

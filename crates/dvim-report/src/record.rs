@@ -450,9 +450,9 @@ impl CountsRecord {
         let n_training = count(&|i| fit.is_training[i]);
         let n_events = count(&|i| cohort.event(i));
         let n_at_risk = count(&|i| cohort.time(i) >= cohort.horizon());
-        let further = cohort.further();
-        let n_competing = further.competing.as_ref().map(|c| count(&|i| c[i]));
-        let clusters = further.cluster.as_ref().map(|c| {
+        let extras = cohort.extras();
+        let n_competing = extras.competing.as_ref().map(|c| count(&|i| c[i]));
+        let clusters = extras.cluster.as_ref().map(|c| {
             let mut there: Vec<u32> = units.iter().map(|&i| c[i as usize]).collect();
             there.sort_unstable();
             there.dedup();
@@ -466,9 +466,9 @@ impl CountsRecord {
             n_competing,
             n_censored: units.len() - n_events - n_competing.unwrap_or(0) - n_at_risk,
             n_at_risk,
-            effective_size: further.weight.as_ref().map(|_| cohort.effective_size(arm)),
+            effective_size: extras.weight.as_ref().map(|_| cohort.effective_size(arm)),
             n_clusters: clusters,
-            n_late: further.entry.as_ref().map(|e| count(&|i| e[i] > 0.0)),
+            n_late: extras.entry.as_ref().map(|e| count(&|i| e[i] > 0.0)),
         }
     }
 }
@@ -653,7 +653,7 @@ impl Summary {
             share: if n > 0 { n_units as f64 / n as f64 } else { 0.0 },
             meaning,
         };
-        let late = cohort.further().entry.is_some();
+        let late = cohort.extras().entry.is_some();
         let said = |f: &dvim::internal::effect::Flag| late || !matches!(f, dvim::internal::effect::Flag::FewAtRisk(_));
         let of_effects = analysis
             .flag_counts()

@@ -57,7 +57,7 @@ fn likelihood(repeats: usize) {
         time.push(happens.min(lost).min(800.0));
         event.push(happens < lost.min(800.0));
     }
-    let data = ArmData { time: &time, event: &event, covariates: &x, n_covariates: 20, horizon: 800.0, further: None };
+    let data = ArmData { time: &time, event: &event, covariates: &x, n_covariates: 20, horizon: 800.0, extras: None };
     for _ in 0..repeats {
         let model = cure::describe(&data, &FitOptions::default()).expect("there are events");
         assert!(model.certificate.converged, "the work is that of a fit that succeeds");

@@ -14,7 +14,7 @@ mod read;
 
 pub use crate::arm::Arm;
 use crate::error::{Error, Problem, Severity};
-use crate::outcome::{Further, Outcome};
+use crate::outcome::{Extras, Outcome};
 use crate::schema::{Covariate, Declared, Missing};
 use crate::table::{Column, Ids, Table};
 use rayon::prelude::*;
@@ -118,9 +118,9 @@ impl Roles {
             Some(id) => Some(id),
             None => {
                 let taken = |n: &str| {
-                    let further = [&self.weights, &self.cluster, &self.entry];
+                    let extras = [&self.weights, &self.cluster, &self.entry];
                     [&self.time, &self.event, &self.treatment].into_iter().chain(&self.drop).any(|d| d == n)
-                        || further.into_iter().flatten().any(|d| d == n)
+                        || extras.into_iter().flatten().any(|d| d == n)
                 };
                 let named = |n: &str| self.covariates.as_ref().is_some_and(|c| c.iter().any(|c| c == n));
                 names.filter(|n| n.eq_ignore_ascii_case("id")).find(|n| !taken(n) && !named(n))
@@ -152,8 +152,8 @@ impl Roles {
             None => vec![("time", self.time.as_str())],
         };
         out.extend([("event", self.event.as_str()), ("treatment", self.treatment.as_str())]);
-        let further = [("weights", &self.weights), ("cluster", &self.cluster), ("entry", &self.entry)];
-        out.extend(further.into_iter().filter_map(|(part, name)| Some((part, name.as_deref()?))));
+        let extras = [("weights", &self.weights), ("cluster", &self.cluster), ("entry", &self.entry)];
+        out.extend(extras.into_iter().filter_map(|(part, name)| Some((part, name.as_deref()?))));
         out.extend(id.map(|id| ("id", id)));
         out
     }
@@ -258,8 +258,8 @@ pub struct Cohort {
     pub(crate) labels: [String; 2],
     pub(crate) schema: Vec<Covariate>,
     /// As recorded, and after the horizon was applied.
-    recorded_further: Further,
-    further: Further,
+    recorded_further: Extras,
+    extras: Extras,
 }
 
 /// The parts of a cohort, for a caller that has arrays rather than a table: a simulation, or a saved run. They become a
@@ -281,7 +281,7 @@ pub struct Units {
     /// Labels of control and treated.
     pub labels: [String; 2],
     /// Weights, entries, clusters and other causes.
-    pub further: Further,
+    pub extras: Extras,
 }
 
 /// The parts of a cohort where somebody else holds them.
@@ -302,14 +302,14 @@ pub struct Recorded<'a> {
     /// Labels of control and treated.
     pub labels: &'a [String; 2],
     /// Weights, entries, clusters and other causes.
-    pub further: &'a Further,
+    pub extras: &'a Extras,
 }
 
 impl Units {
     /// These arrays, lent.
     pub fn as_recorded(&self) -> Recorded<'_> {
-        let Units { ids, time, event, arm, covariates, names, labels, further } = self;
-        Recorded { ids, time, event, arm, covariates, names, labels, further }
+        let Units { ids, time, event, arm, covariates, names, labels, extras } = self;
+        Recorded { ids, time, event, arm, covariates, names, labels, extras }
     }
 }
 
@@ -349,7 +349,7 @@ impl Cohort {
         let p = units.names.len();
         let order = id_order(&units.ids);
         let in_order = order.windows(2).all(|w| w[0] < w[1]);
-        let Units { ids, time, event, arm, covariates, names, labels, mut further } = if in_order {
+        let Units { ids, time, event, arm, covariates, names, labels, mut extras } = if in_order {
             units
         } else {
             let pick = |i: &u32| *i as usize;
@@ -364,18 +364,18 @@ impl Cohort {
                 covariates,
                 names: units.names,
                 labels: units.labels,
-                further: units.further.select(&order),
+                extras: units.extras.select(&order),
             }
         };
-        number_clusters(&mut further);
+        number_clusters(&mut extras);
         // Ids 1, 2, 3, … are row numbers, wherever they were written.
         let ids = match ids {
             Ids::Integers(v) if v.iter().enumerate().all(|(i, &id)| id == i as i64 + 1) => Ids::Rows(v.len()),
             ids => ids,
         };
         let (capped_time, capped_event, capped_further) = match capped {
-            Some((time, event)) if further.is_empty() => (time, event, further.clone()),
-            _ => at_horizon(&time, &event, &further, horizon),
+            Some((time, event)) if extras.is_empty() => (time, event, extras.clone()),
+            _ => at_horizon(&time, &event, &extras, horizon),
         };
         let schema = names.iter().enumerate().map(|(j, name)| Covariate::number(name, j)).collect();
         Cohort {
@@ -390,8 +390,8 @@ impl Cohort {
             recorded_time: time,
             recorded_event: event,
             labels,
-            recorded_further: further,
-            further: capped_further,
+            recorded_further: extras,
+            extras: capped_further,
         }
     }
 
@@ -460,7 +460,7 @@ impl Cohort {
 
     /// All that is known of the outcome of unit `i`, after the horizon was applied.
     pub fn outcome(&self, i: usize) -> Outcome {
-        self.further.outcome(i, self.time[i], self.event[i])
+        self.extras.outcome(i, self.time[i], self.event[i])
     }
 
     /// The same of these units.
@@ -469,13 +469,13 @@ impl Cohort {
     }
 
     /// Case weights, entries, clusters and events of other causes, after the horizon was applied.
-    pub fn further(&self) -> &Further {
-        &self.further
+    pub fn extras(&self) -> &Extras {
+        &self.extras
     }
 
     /// The case weight of unit `i`: 1 where there are none.
     pub fn weight(&self, i: usize) -> f64 {
-        self.further.weight.as_ref().map_or(1.0, |w| w[i])
+        self.extras.weight.as_ref().map_or(1.0, |w| w[i])
     }
 
     /// Effective number of units of an arm under the case weights, `(Σw)²/Σw²` [Kish 1965]: their number where there are none.
@@ -539,13 +539,13 @@ impl Cohort {
             covariates: &self.covariates,
             names: &self.names,
             labels: &self.labels,
-            further: &self.recorded_further,
+            extras: &self.recorded_further,
         }
     }
 
     /// Copies of the arrays of this cohort, as recorded: for a cohort that differs from it in some of them.
     pub fn to_units(&self) -> Units {
-        let Recorded { ids, time, event, arm, covariates, names, labels, further } = self.as_recorded();
+        let Recorded { ids, time, event, arm, covariates, names, labels, extras } = self.as_recorded();
         Units {
             ids: ids.clone(),
             time: time.to_vec(),
@@ -554,7 +554,7 @@ impl Cohort {
             covariates: covariates.to_vec(),
             names: names.to_vec(),
             labels: labels.clone(),
-            further: further.clone(),
+            extras: extras.clone(),
         }
     }
 }
@@ -579,8 +579,8 @@ pub fn patients(table: &Table, roles: &Roles) -> Option<Vec<String>> {
 }
 
 /// Numbers clusters in the order in which they appear, so that sums over them do not depend on the order of rows.
-fn number_clusters(further: &mut Further) {
-    let Some(clusters) = &mut further.cluster else { return };
+fn number_clusters(extras: &mut Extras) {
+    let Some(clusters) = &mut extras.cluster else { return };
     let mut numbers = std::collections::HashMap::new();
     for c in clusters {
         let next = numbers.len() as u32;
@@ -650,15 +650,10 @@ pub(crate) fn apply_horizon(time: &[f64], event: &[bool], horizon: f64) -> (Vec<
 
 /// The same with what units have beyond a time and an event. Entries and times that are tied are one time, at which
 /// whoever enters is not yet at risk.
-pub(crate) fn at_horizon(
-    time: &[f64],
-    event: &[bool],
-    further: &Further,
-    horizon: f64,
-) -> (Vec<f64>, Vec<bool>, Further) {
+pub(crate) fn at_horizon(time: &[f64], event: &[bool], extras: &Extras, horizon: f64) -> (Vec<f64>, Vec<bool>, Extras) {
     let n = time.len();
-    let mut out = further.clone();
-    let (mut times, mut events) = match &further.entry {
+    let mut out = extras.clone();
+    let (mut times, mut events) = match &extras.entry {
         None => apply_horizon(time, event, horizon),
         Some(entry) => {
             let later = entry.iter().copied().filter(|e| *e > 0.0);

@@ -43,7 +43,7 @@ impl Pool {
         let outcome = |&i: &u32| (cohort.time(i as usize), cohort.event(i as usize));
         let outcomes: Vec<(f64, bool)> = units.iter().map(outcome).collect();
         let mut pool = Pool::of_outcomes(units, &outcomes, cohort.horizon());
-        if !cohort.further().is_empty() {
+        if !cohort.extras().is_empty() {
             let mut sorted = vec![Outcome::plain(0.0, false); pool.len()];
             for (&i, &r) in pool.units.iter().zip(&pool.rank) {
                 sorted[r as usize] = cohort.outcome(i as usize);

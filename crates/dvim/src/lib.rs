@@ -77,7 +77,8 @@ mod memory;
 mod overview;
 mod compare;
 mod audit;
-mod several;
+mod imputation;
+mod contrasts;
 mod simulate;
 
 pub use analysis::{Analysis, run};
@@ -111,6 +112,7 @@ pub mod internal {
     show!(
         setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
         matching, metric, interval, constraint, group, effect, martingale, options, watch, search, correction, fold,
-        ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, several, simulate,
+        ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
+        simulate,
     );
 }

@@ -7,7 +7,7 @@ use crate::cure;
 use crate::error::{Error, Problem, ProblemKind, Severity};
 use crate::joint::Family;
 use crate::metric::{MetricChoice, Scale};
-use crate::outcome::Further;
+use crate::outcome::Extras;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::setting::Setting;
@@ -41,8 +41,8 @@ impl Estimator {
 }
 
 /// The problem that a part of dvim cannot take weights, clusters, delayed entry or other causes, where there are any.
-pub fn not_supported(further: &Further, who: &str, remedy: impl Into<Phrase>) -> Option<Problem> {
-    let names = further.names();
+pub fn not_supported(extras: &Extras, who: &str, remedy: impl Into<Phrase>) -> Option<Problem> {
+    let names = extras.names();
     (!names.is_empty()).then(|| {
         Problem::error(
             ProblemKind::NotSupported,
@@ -123,7 +123,7 @@ impl Options {
     /// Refuses options that do not fit a cohort.
     pub(crate) fn check(&self, cohort: &Cohort) -> Result<(), Error> {
         let mut problems = self.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
-        problems.extend(self.unsupported(cohort.further()));
+        problems.extend(self.unsupported(cohort.extras()));
         if problems.iter().any(|p| p.severity == Severity::Error) {
             return Err(Error::Refused(problems));
         }
@@ -131,11 +131,11 @@ impl Options {
     }
 
     /// The problem that the estimator cannot take what the units have beyond a time and an event, where it cannot.
-    pub fn unsupported(&self, further: &Further) -> Option<Problem> {
+    pub fn unsupported(&self, extras: &Extras) -> Option<Problem> {
         match self.estimator {
             Estimator::Paper => None,
             Estimator::Adjusted(_) => {
-                not_supported(further, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")])
+                not_supported(extras, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")])
             }
         }
     }

@@ -36,7 +36,7 @@ impl Outcome {
 
 /// What the units of a table have beyond a time and an event; `None` where it has no such column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Further {
+pub struct Extras {
     /// Case weights: how many of the population a unit stands for. Positive.
     pub weight: Option<Vec<f64>>,
     /// Delayed entry: a unit is watched only after this time.
@@ -47,18 +47,18 @@ pub struct Further {
     pub competing: Option<Vec<bool>>,
 }
 
-impl Further {
+impl Extras {
     /// Whether there is nothing: every unit counts once, from the start, for itself, and there is one cause.
     pub fn is_empty(&self) -> bool {
-        *self == Further::default()
+        *self == Extras::default()
     }
 
     /// The same of these units, in this order.
-    pub fn select(&self, units: &[u32]) -> Further {
+    pub fn select(&self, units: &[u32]) -> Extras {
         fn pick<T: Copy>(of: &Option<Vec<T>>, units: &[u32]) -> Option<Vec<T>> {
             of.as_ref().map(|v| units.iter().map(|&i| v[i as usize]).collect())
         }
-        Further {
+        Extras {
             weight: pick(&self.weight, units),
             entry: pick(&self.entry, units),
             cluster: pick(&self.cluster, units),

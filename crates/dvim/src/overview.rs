@@ -85,20 +85,20 @@ impl Overview {
     pub fn of(table: &Table, roles: &Roles, options: &Options) -> Overview {
         let found = examine(table, roles);
         let mut problems = found.problems;
-        let further = found.outcomes.as_ref().map(|o| o.further.clone());
+        let extras = found.outcomes.as_ref().map(|o| o.extras.clone());
         let arms = found.outcomes.map(|o| {
-            let (capped, before, further) = at_horizon(&o.time, &o.event, &o.further, roles.horizon);
+            let (capped, before, extras) = at_horizon(&o.time, &o.event, &o.extras, roles.horizon);
             Arm::BOTH.map(|arm| {
                 let members: Vec<usize> = (0..o.arm.len()).filter(|&i| o.arm[i] == arm).collect();
-                let curve = members.iter().map(|&i| further.outcome(i, capped[i], before[i])).collect();
+                let curve = members.iter().map(|&i| extras.outcome(i, capped[i], before[i])).collect();
                 let curve = SurvivalCurve::of_outcomes(curve);
                 // Follow-up ends at censoring; an event, of any cause, hides how much longer it would have gone on.
-                let lost = |i: usize| !o.event[i] && o.further.competing.as_ref().is_none_or(|c| !c[i]);
+                let lost = |i: usize| !o.event[i] && o.extras.competing.as_ref().is_none_or(|c| !c[i]);
                 let reverse =
-                    members.iter().map(|&i| Outcome { weight: 1.0, ..o.further.outcome(i, o.time[i], lost(i)) });
+                    members.iter().map(|&i| Outcome { weight: 1.0, ..o.extras.outcome(i, o.time[i], lost(i)) });
                 let reverse = reverse.map(|u| Outcome { competing: false, cluster: ALONE, ..u }).collect();
                 let reverse = SurvivalCurve::of_outcomes(reverse);
-                let n_competing = members.iter().filter(|&&i| further.competing.as_ref().is_some_and(|c| c[i])).count();
+                let n_competing = members.iter().filter(|&&i| extras.competing.as_ref().is_some_and(|c| c[i])).count();
                 let summary = curve.summary(roles.horizon);
                 let (restricted_mean, mean_event_time) = curve.means_with_se(roles.horizon);
                 ArmOverview {
@@ -120,7 +120,7 @@ impl Overview {
         });
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
-            problems.extend(further.and_then(|f| options.unsupported(&f)));
+            problems.extend(extras.and_then(|f| options.unsupported(&f)));
         }
         if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
             let cohort = Cohort::of_units(units.clone(), None, roles.horizon).with_schema(schema.clone());

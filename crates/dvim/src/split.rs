@@ -9,7 +9,7 @@
 //! part, and adding or dropping a unit moves at most a few others.
 
 use crate::cohort::{Arm, Cohort};
-use crate::outcome::Further;
+use crate::outcome::Extras;
 use rayon::prelude::*;
 use siphasher::sip::SipHasher24;
 use std::hash::Hasher;
@@ -98,7 +98,7 @@ pub struct ArmOutcomes {
     /// Covariates, row-major, as recorded.
     pub covariates: Vec<f64>,
     /// Weights, entries, clusters and other causes.
-    pub further: Further,
+    pub extras: Extras,
 }
 
 impl<'a> Split<'a> {
@@ -201,11 +201,11 @@ impl<'a> TrainingSet<'a> {
 impl ArmOutcomes {
     /// Outcomes and covariates of these units, which are of one arm.
     pub(crate) fn of(cohort: &Cohort, units: Vec<u32>) -> ArmOutcomes {
-        let further = cohort.further().select(&units);
+        let extras = cohort.extras().select(&units);
         let n = units.len();
         let covariates = Vec::with_capacity(n * cohort.n_covariates());
         let (time, event) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        let mut out = ArmOutcomes { time, event, covariates, further };
+        let mut out = ArmOutcomes { time, event, covariates, extras };
         for i in units.into_iter().map(|i| i as usize) {
             out.time.push(cohort.time(i));
             out.event.push(cohort.event(i));

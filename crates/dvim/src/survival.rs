@@ -8,12 +8,12 @@
 //! - conditional mean event time `CMET(H) = Σ tᵢ ΔFᵢ / (1 − Ŝ(H))` over tᵢ < H,
 //!   which is the paper's `(RMST − H·Ŝ(H)) / (1 − Ŝ(H))` without its cancellation.
 
-mod further;
+mod weighted;
 mod together;
 
 use crate::outcome::Outcome;
-pub use further::FEW_AT_RISK;
 pub use together::{Signed, Together};
+pub use weighted::FEW_AT_RISK;
 
 /// One distinct time of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -247,7 +247,7 @@ impl SurvivalCurve {
             let steps = Steps::new(outcomes.iter().map(|u| (u.time, u.event)), outcomes.len()).collect();
             return SurvivalCurve { n_units: outcomes.len(), steps, outcomes: None };
         }
-        SurvivalCurve { n_units: outcomes.len(), steps: further::steps(&outcomes), outcomes: Some(outcomes) }
+        SurvivalCurve { n_units: outcomes.len(), steps: weighted::steps(&outcomes), outcomes: Some(outcomes) }
     }
 
     /// Whether every unit behind it counts once, from the start, for itself, with one cause.

@@ -126,7 +126,7 @@ fn short_follow_up_is_caught() {
     assert_eq!(verdict(few, 800.0, None), Verdict::FewAtHorizon);
     let short = of(cut(40.0), 40.0, control);
     let gone = short.extrapolation.expect("the curve flattens");
-    assert!(gone.p < 0.05 && gone.further > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
+    assert!(gone.p < 0.05 && gone.extras > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
 }
 
 /// Where a small p-value misleads: one patient censored very late makes Maller and Zhou's α small, although the curve

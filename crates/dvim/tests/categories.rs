@@ -144,7 +144,7 @@ fn the_model_is_that_of_dummies_under_any_reference() {
                 covariates: &dummies,
                 n_covariates: p - 1,
                 horizon: cohort.horizon(),
-                further: None,
+                extras: None,
             };
             let other = cure::describe(&data, &cure::FitOptions::default()).unwrap();
             assert!((model.log_likelihood - other.log_likelihood).abs() < 1e-7);

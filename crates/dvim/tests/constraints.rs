@@ -49,7 +49,7 @@ fn cohort(n: usize, seed: u64) -> Cohort {
         covariates,
         names,
         labels: ["0".into(), "1".into()],
-        further: Default::default(),
+        extras: Default::default(),
     };
     Cohort::from_parts(units, Some(schema), w.cohort.horizon()).expect("sound parts")
 }

@@ -22,7 +22,7 @@ impl Arm {
             covariates: &self.covariates,
             n_covariates: self.n_covariates,
             horizon: self.horizon,
-            further: None,
+            extras: None,
         }
     }
 

@@ -88,7 +88,7 @@ fn names(most: usize) -> impl Strategy<Value = Vec<String>> {
 
 fn roles() -> impl Strategy<Value = Roles> {
     let label = || prop::option::weighted(0.2, prop::sample::select(vec!["0", "1", "2", "yes"]).prop_map(String::from));
-    let further = || prop::option::weighted(0.4, prop::sample::select(vec!["a", "b", "from"]).prop_map(String::from));
+    let extras = || prop::option::weighted(0.4, prop::sample::select(vec!["a", "b", "from"]).prop_map(String::from));
     let filter = prop::collection::vec((names(1), "[0-3]|I|II"), 0..2);
     (
         prop::bool::weighted(0.3),
@@ -103,7 +103,7 @@ fn roles() -> impl Strategy<Value = Roles> {
         // Most tables have none of these, so that enough are admitted.
         prop_oneof![
             4 => Just((None, None, None, None)),
-            1 => (further(), further(), further(), prop::option::weighted(0.4, "[0-2]")),
+            1 => (extras(), extras(), extras(), prop::option::weighted(0.4, "[0-2]")),
         ],
     )
         .prop_map(

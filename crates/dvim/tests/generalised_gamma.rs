@@ -5,7 +5,7 @@ use dvim::internal::cohort::{Arm, Cohort, Units};
 use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe, gamma_shape};
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
-use dvim::internal::outcome::Further;
+use dvim::internal::outcome::Extras;
 use dvim::internal::table::Ids;
 use dvim::internal::watch::Unwatched;
 
@@ -50,7 +50,7 @@ fn world(n: usize, a: usize, sign: f64, seed: u64) -> Units {
     }
     let names = (1..=3).map(|j| format!("x{j}")).collect();
     let labels = ["no".to_string(), "yes".to_string()];
-    Units { ids: Ids::Rows(n), time, event, arm, covariates, names, labels, further: Further::default() }
+    Units { ids: Ids::Rows(n), time, event, arm, covariates, names, labels, extras: Extras::default() }
 }
 
 fn with<T>(units: &Units, f: impl Fn(&TwoArms<'_>) -> T) -> T {

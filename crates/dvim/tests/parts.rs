@@ -44,9 +44,9 @@ fn what_a_table_may_not_hold_arrays_may_not_hold() {
     assert_eq!(kinds_after(|u| u.covariates[7] = 1e101), [Kind::NotFinite]);
     assert_eq!(kinds_after(|u| u.covariates.iter_mut().step_by(20).for_each(|x| *x = 1.0)), [Kind::ConstantCovariate]);
     assert_eq!(kinds_after(|u| u.ids = Ids::Integers((0..200).map(|i| i / 2).collect())), [Kind::DuplicateIds]);
-    assert_eq!(kinds_after(|u| u.further.weight = Some(vec![-1.0; 200])), [Kind::BadWeight]);
-    assert_eq!(kinds_after(|u| u.further.cluster = Some(vec![7; 200])), [Kind::BadCluster]);
-    assert_eq!(kinds_after(|u| u.further.entry = Some(u.time.clone())).last(), Some(&Kind::BadEntry));
+    assert_eq!(kinds_after(|u| u.extras.weight = Some(vec![-1.0; 200])), [Kind::BadWeight]);
+    assert_eq!(kinds_after(|u| u.extras.cluster = Some(vec![7; 200])), [Kind::BadCluster]);
+    assert_eq!(kinds_after(|u| u.extras.entry = Some(u.time.clone())).last(), Some(&Kind::BadEntry));
     assert_eq!(kinds(sound(), None, f64::INFINITY), [Kind::BadHorizon]);
     assert_eq!(kinds(sound(), None, 1e6), [Kind::NobodyAtHorizon; 2]);
 }

@@ -79,7 +79,7 @@ fn ridge_is_that_of_the_cure_model_of_one_arm() {
         covariates: &data.x[..n * data.p],
         n_covariates: data.p,
         horizon: HORIZON,
-        further: None,
+        extras: None,
     };
     let options = FitOptions { cure_ridge: cure / 3.0, latency_ridge: time / 3.0, ..FitOptions::default() };
     let single = cure::describe(&arm, &options).expect("a fit");

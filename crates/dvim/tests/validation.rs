@@ -86,7 +86,7 @@ fn the_horizon_and_ties() {
         covariates: vec![3.0, 1.0, 2.0, 4.0, 5.0, 6.0, 7.0],
         names: vec!["x".into()],
         labels: ["0".into(), "1".into()],
-        further: Default::default(),
+        extras: Default::default(),
     };
     let cohort = Cohort::from_parts(units, None, 10.0).expect("sound parts");
     let seen: Vec<(String, f64, bool, f64)> = (0..5)
@@ -118,7 +118,7 @@ fn two_effects_by_hand() {
         covariates: x.to_vec(),
         names: vec!["x".into()],
         labels: ["0".into(), "1".into()],
-        further: Default::default(),
+        extras: Default::default(),
     };
     let cohort = Cohort::from_parts(units, None, 10.0).expect("sound parts");
     let metric = Metric { weights: vec![4.0], scaling: Scaling { center: vec![0.0], scale: vec![1.0] } };

@@ -1,6 +1,6 @@
 //! `dvim fit`: both effects of each patient.
 
-use super::{read_cohort_table, report, several, use_threads};
+use super::{batch, read_cohort_table, report, use_threads};
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
@@ -21,8 +21,8 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     for table in &args.tables {
         refuse_too_large(args, &options, table)?;
     }
-    if several::is_asked(args) {
-        return several::run(args, &options, &progress);
+    if batch::is_asked(args) {
+        return batch::run(args, &options, &progress);
     }
     let table = &args.tables[0];
     let inputs = [table.as_path()];

@@ -12,7 +12,7 @@ pub mod plot;
 pub mod predict;
 pub mod report;
 pub mod rerun;
-pub mod several;
+pub mod batch;
 pub mod simulate;
 pub mod study;
 

@@ -22,9 +22,9 @@
 //! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
 //! training set is another sample, so the two variances add.
 
-use super::further;
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Walk, part};
+use super::weighted;
 use crate::analysis::{Analysis, average, weighted_average};
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
@@ -412,7 +412,7 @@ pub fn plain_averages(cohort: &Cohort, analysis: &Analysis, populations: &Popula
             };
             for e in 3 * side..3 * side + 3 {
                 let estimand = estimands[e].0;
-                let found = match cohort.further().weight {
+                let found = match cohort.extras().weight {
                     None => average(members().map(|(v, _)| v[e])),
                     Some(_) => weighted_average(members().map(|(v, &i)| (v[e], cohort.weight(i as usize)))),
                 };
@@ -437,8 +437,8 @@ pub fn plain_averages(cohort: &Cohort, analysis: &Analysis, populations: &Popula
 
 /// The same over populations that are already made.
 fn average_over(walk: &Walk<'_>, populations: &Populations) -> Vec<AverageEffect> {
-    if !walk.cohort.further().is_empty() {
-        return further::averages(walk, populations);
+    if !walk.cohort.extras().is_empty() {
+        return weighted::averages(walk, populations);
     }
     let sums = walk.gather(|arm, side| Sums::new(walk, populations, arm, side));
     from_sums(walk, populations, part(&sums, |s| s))

@@ -91,7 +91,7 @@ mod tests {
             covariates: x.to_vec(),
             names: vec!["x".into()],
             labels: ["0".into(), "1".into()],
-            further: Default::default(),
+            extras: Default::default(),
         };
         let rows = baseline(&Cohort::from_parts(units, None, 5.0).expect("sound parts"));
         assert_eq!(rows.len(), 1);

@@ -8,7 +8,7 @@ pub mod average;
 pub mod balance;
 pub mod baseline;
 pub mod follow_up;
-mod further;
+mod weighted;
 pub mod heterogeneity;
 pub mod individual;
 pub mod one_step;
@@ -157,10 +157,10 @@ impl Audit {
 
     /// What is said where units differ in weight, are clustered, enter late or can have other events.
     fn of_further(walk: &Walk<'_>, populations: &Populations) -> Audit {
-        let averages = further::averages(walk, populations);
-        let weighted = walk.cohort.further().weight.is_some();
+        let averages = weighted::averages(walk, populations);
+        let weighted = walk.cohort.extras().weight.is_some();
         // By unit and not by weight: what heterogeneity sums up.
-        let by_unit = !weighted && walk.cohort.further().cluster.is_none();
+        let by_unit = !weighted && walk.cohort.extras().cluster.is_none();
         let left_out = [(true, NOT_YET_FURTHER), (!by_unit, NO_HETEROGENEITY), (weighted, NO_BALANCE)];
         let left_out = left_out.into_iter().filter(|(is, _)| *is).map(|(_, why)| why).collect();
         Audit {
@@ -182,7 +182,7 @@ impl Audit {
 
     /// The same from a walk that is already prepared.
     fn of_walk(walk: &Walk<'_>, populations: &Populations) -> Audit {
-        if !walk.cohort.further().is_empty() {
+        if !walk.cohort.extras().is_empty() {
             return Audit::of_further(walk, populations);
         }
         let (cohort, analysis) = (walk.cohort, walk.analysis);

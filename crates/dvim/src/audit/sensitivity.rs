@@ -440,7 +440,7 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
 
 /// The whole analysis again with the next seeds: other units train, other units are estimated.
 pub fn seeds(cohort: &Cohort, analysis: &Analysis, n_seeds: usize, watch: &dyn Watch) -> Result<Vec<Choice>, Error> {
-    if cohort.further().weight.is_some() {
+    if cohort.extras().weight.is_some() {
         let problem = Problem::error(
             ProblemKind::NotSupported,
             "other seeds were asked for in a run with case weights",

@@ -6,7 +6,7 @@ use super::read::{
 };
 use super::{Arm, Flow, FlowStep, LARGEST_VALUE, Roles, TIE_TOLERANCE, Units, ZeroTime, at_horizon};
 use crate::error::{NAMES_SHOWN, Problem, ProblemKind as Kind, bounded, nearest_names, some_of};
-use crate::outcome::Further;
+use crate::outcome::Extras;
 use crate::phrase;
 use crate::schema::{Covariate, Declared, Encoded, Missing, encode, plural, quoted};
 use crate::setting::Setting;
@@ -34,7 +34,7 @@ pub(crate) struct Outcomes {
     pub(crate) event: Vec<bool>,
     pub(crate) arm: Vec<Arm>,
     pub(crate) labels: [String; 2],
-    pub(crate) further: Further,
+    pub(crate) extras: Extras,
 }
 
 /// What was read from a table. Parts are there if they could be read, even where a rule on the
@@ -152,8 +152,8 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
     let units = encoded.map(|Encoded { schema, values }| {
         examine_levels(&schema, &values, &outcomes, &mut problems);
         let names = schema.iter().flat_map(Covariate::column_names).collect();
-        let Outcomes { time, event, arm, labels, further } = outcomes.clone();
-        (Units { ids, time, event, arm, covariates: values, names, labels, further }, schema)
+        let Outcomes { time, event, arm, labels, extras } = outcomes.clone();
+        (Units { ids, time, event, arm, covariates: values, names, labels, extras }, schema)
     });
     kept.problems.extend(problems);
     kept.settle();
@@ -184,8 +184,8 @@ pub(super) fn read_outcomes(table: &Table, roles: &Roles) -> (Option<Outcomes>, 
         let (time, (event, competing), (arm, labels)) = (time?, event?, arms?);
         // What was asked for and could not be read is a problem already.
         let (weight, cluster, entry) = (settled(weight)?, settled(cluster)?, settled(entry)?);
-        let further = Further { weight, entry, cluster, competing: roles.cause.is_some().then_some(competing) };
-        Some(Outcomes { time, event, arm, labels, further })
+        let extras = Extras { weight, entry, cluster, competing: roles.cause.is_some().then_some(competing) };
+        Some(Outcomes { time, event, arm, labels, extras })
     })();
     (outcomes, found)
 }
@@ -596,9 +596,9 @@ fn looks_like_id(values: &[f64]) -> bool {
 /// Rules on each arm as a whole. Gives times and events at the horizon, and what is wrong.
 pub(super) fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Vec<bool>), Vec<Problem>) {
     let mut problems = Vec::new();
-    let Outcomes { time, event, arm, labels, further } = outcomes;
-    let (capped, before, further) = at_horizon(time, event, further, roles.horizon);
-    examine_weights(&further, roles, &mut problems);
+    let Outcomes { time, event, arm, labels, extras } = outcomes;
+    let (capped, before, extras) = at_horizon(time, event, extras, roles.horizon);
+    examine_weights(&extras, roles, &mut problems);
     for z in Arm::BOTH {
         let who = format!("the {} arm (`{}`)", z.name(), labels[z.index()]);
         let members = || (0..time.len()).filter(|&i| arm[i] == z);
@@ -629,12 +629,12 @@ pub(super) fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Ve
             );
         }
         let at_horizon = members().filter(|&i| capped[i] == roles.horizon).count();
-        if let Some(entry) = &further.entry {
+        if let Some(entry) = &extras.entry {
             examine_entries(&who, members().map(|i| (capped[i], before[i], entry[i])).collect(), roles, &mut problems);
         }
         let last = members().map(|i| capped[i]).fold(0.0, f64::max);
         // A curve that ends in an event at its last time has reached zero: it needs nobody at H.
-        let is_over = |i: usize| before[i] || further.competing.as_ref().is_some_and(|c| c[i]);
+        let is_over = |i: usize| before[i] || extras.competing.as_ref().is_some_and(|c| c[i]);
         let reaches_zero = members().filter(|&i| capped[i] == last).all(is_over);
         if at_horizon == 0 && !reaches_zero {
             problems.push(
@@ -666,8 +666,8 @@ pub(super) fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Ve
 }
 
 /// Warns where weights make a cohort worth much less than its units, and where they look like counts.
-fn examine_weights(further: &Further, roles: &Roles, problems: &mut Vec<Problem>) {
-    let (Some(weights), Some(name)) = (&further.weight, &roles.weights) else { return };
+fn examine_weights(extras: &Extras, roles: &Roles, problems: &mut Vec<Problem>) {
+    let (Some(weights), Some(name)) = (&extras.weight, &roles.weights) else { return };
     let (sum, square) = weights.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
     let size = sum * sum / square;
     if size < UNEQUAL_WEIGHTS * weights.len() as f64 {

@@ -27,8 +27,8 @@ impl Cohort {
         examine_covariates(&units, &schema, &mut problems);
         match outcomes {
             Some((outcomes, capped)) if !problems.iter().any(|p| p.severity == Severity::Error) => {
-                let Outcomes { time, event, arm, labels, further } = outcomes;
-                let units = Units { time, event, arm, labels, further, ..units };
+                let Outcomes { time, event, arm, labels, extras } = outcomes;
+                let units = Units { time, event, arm, labels, extras, ..units };
                 Ok(Cohort::of_units(units, Some(capped), horizon).with_schema(schema))
             }
             _ => Err(Error::Refused(problems)),
@@ -47,8 +47,8 @@ fn examine_outcomes(
     horizon: f64,
     problems: &mut Vec<Problem>,
 ) -> Option<(Outcomes, (Vec<f64>, Vec<bool>))> {
-    let further = &units.further;
-    let competing = |i: usize| further.competing.as_ref().is_some_and(|c| c[i]);
+    let extras = &units.extras;
+    let competing = |i: usize| extras.competing.as_ref().is_some_and(|c| c[i]);
     let event = |i: usize| if competing(i) { 2.0 } else { f64::from(u8::from(units.event[i])) };
     let arms =
         TextValues { levels: units.labels.to_vec(), codes: units.arm.iter().map(|arm| arm.index() as u32).collect() };
@@ -60,9 +60,9 @@ fn examine_outcomes(
     ];
     let numbers = |c: &Vec<u32>| c.iter().map(|&c| f64::from(c)).collect();
     let further_columns = [
-        ("weights", further.weight.clone()),
-        ("cluster", further.cluster.as_ref().map(numbers)),
-        ("entry", further.entry.clone()),
+        ("weights", extras.weight.clone()),
+        ("cluster", extras.cluster.as_ref().map(numbers)),
+        ("entry", extras.entry.clone()),
     ];
     let there =
         further_columns.into_iter().filter_map(|(name, values)| Some(column(name, Values::Number(values?.into()))));
@@ -77,7 +77,7 @@ fn examine_outcomes(
         weights: has("weights"),
         cluster: has("cluster"),
         entry: has("entry"),
-        cause: further.competing.as_ref().map(|_| "1".to_string()),
+        cause: extras.competing.as_ref().map(|_| "1".to_string()),
         ..Roles::default()
     };
     let table = Table::new(columns).expect("columns of one length");

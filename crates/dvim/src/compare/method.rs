@@ -208,8 +208,7 @@ impl Learned {
     /// Fits every model on the training set of the honest split. `options.metric` plays no part: both readings are methods.
     pub fn learn(cohort: &Cohort, options: &Options, ties: Ties, watch: &dyn Watch) -> Result<Learned, Error> {
         let options = Options { metric: MetricChoice::Separate, ..options.clone() };
-        if let Some(problem) =
-            not_supported(cohort.further(), "the comparison of methods", phrase!["use ", Action::Fit])
+        if let Some(problem) = not_supported(cohort.extras(), "the comparison of methods", phrase!["use ", Action::Fit])
         {
             return Err(Error::Refused(vec![problem]));
         }

@@ -146,7 +146,7 @@ fn fit_among(
             covariates,
             n_covariates,
             horizon: cohort.horizon(),
-            further: (!training.further.is_empty()).then_some(&training.further),
+            extras: (!training.extras.is_empty()).then_some(&training.extras),
         };
         fit_arm(&data, options).map_err(|e| Error::Model { arm: arm.name(), reason: e.to_string() })
     };

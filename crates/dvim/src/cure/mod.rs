@@ -38,7 +38,7 @@ use start::Starts;
 
 use crate::arm::{Arm, ByArm};
 use crate::numeric::expit;
-use crate::outcome::Further;
+use crate::outcome::Extras;
 use crate::split::Trained;
 pub use categories::{describe_arm, fit};
 pub(crate) use gamma::{GAUSS_8, GeneralisedGamma};
@@ -62,7 +62,7 @@ pub struct ArmData<'a> {
     /// The horizon `H`; `f64::INFINITY` gives the usual mixture cure model, without truncation.
     pub horizon: f64,
     /// Case weights, entries, clusters and events of other causes, where there are any.
-    pub further: Option<&'a Further>,
+    pub extras: Option<&'a Extras>,
 }
 
 /// Penalties and every tolerance of the fit, each with its reason.
@@ -905,7 +905,7 @@ mod tests {
             covariates: &covariates,
             n_covariates: p,
             horizon: 40.0,
-            further: None,
+            extras: None,
         };
         for options in
             [FitOptions::default(), FitOptions { cure_ridge: 2.0, latency_ridge: 0.5, ..FitOptions::default() }]

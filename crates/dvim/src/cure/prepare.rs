@@ -4,7 +4,7 @@ use nalgebra::{Cholesky, DMatrix, DVector};
 
 use super::likelihood::{Likelihood, LogNormal, Row, Seen, cross_product};
 use super::{ArmData, FitError, FitOptions, Flag};
-use crate::outcome::{ALONE, Further, Outcome};
+use crate::outcome::{ALONE, Extras, Outcome};
 use crate::survival::SurvivalCurve;
 
 /// An arm in the internal scale.
@@ -57,9 +57,9 @@ impl Prepared {
         let n = data.time.len();
         let p = data.n_covariates;
         let mut flags = Vec::new();
-        let plain = Further::default();
-        let further = data.further.unwrap_or(&plain);
-        let is_other = |i: usize| further.competing.as_ref().is_some_and(|c| c[i]);
+        let plain = Extras::default();
+        let extras = data.extras.unwrap_or(&plain);
+        let is_other = |i: usize| extras.competing.as_ref().is_some_and(|c| c[i]);
         let seen: Vec<Seen> = (0..n)
             .map(|i| match (data.time[i] >= data.horizon || is_other(i), data.event[i]) {
                 (true, _) => Seen::Horizon,
@@ -91,14 +91,14 @@ impl Prepared {
         let u: Vec<f64> = (0..n)
             .map(|i| if seen[i] == Seen::Horizon { 0.0 } else { (log_time(i) - log_center) / log_scale })
             .collect();
-        let mean_weight = further.weight.as_ref().map_or(1.0, |w| w.iter().sum::<f64>() / n as f64);
-        let weights: Vec<f64> = further.weight.iter().flatten().map(|w| w / mean_weight).collect();
+        let mean_weight = extras.weight.as_ref().map_or(1.0, |w| w.iter().sum::<f64>() / n as f64);
+        let weights: Vec<f64> = extras.weight.iter().flatten().map(|w| w / mean_weight).collect();
         let weight = |i: usize| weights.get(i).copied().unwrap_or(1.0);
         let log_jacobian = -events().map(|i| weight(i) * (log_time(i) + libm::log(log_scale))).sum::<f64>();
-        let (offsets, offset_at) = others(data, further);
-        let entries = further.entry.iter().flatten().enumerate().filter(|(_, e)| **e > 0.0);
+        let (offsets, offset_at) = others(data, extras);
+        let entries = extras.entry.iter().flatten().enumerate().filter(|(_, e)| **e > 0.0);
         let entries = entries.map(|(i, &e)| (i, (libm::log(e) - log_center) / log_scale, offset_at(e))).collect();
-        let clusters = match (&further.cluster, &further.weight) {
+        let clusters = match (&extras.cluster, &extras.weight) {
             (Some(clusters), _) => Some(clusters.clone()),
             (None, Some(_)) => Some((0..n as u32).collect()),
             (None, None) => None,
@@ -191,10 +191,10 @@ impl Prepared {
 
 /// `ln G` at the time of each unit (empty without other causes), and at any time: `G(t) = 1 − F₂(t)/(1 − F₁(H))` is the share of
 /// those without an event of this cause before H who have no event of another by t, both F by Aalen–Johansen.
-fn others(data: &ArmData<'_>, further: &Further) -> (Vec<f64>, impl Fn(f64) -> f64) {
+fn others(data: &ArmData<'_>, extras: &Extras) -> (Vec<f64>, impl Fn(f64) -> f64) {
     let n = data.time.len();
-    let curves = further.competing.as_ref().filter(|c| c.iter().any(|c| *c)).map(|_| {
-        let outcome = |i: usize| Outcome { cluster: ALONE, ..further.outcome(i, data.time[i], data.event[i]) };
+    let curves = extras.competing.as_ref().filter(|c| c.iter().any(|c| *c)).map(|_| {
+        let outcome = |i: usize| Outcome { cluster: ALONE, ..extras.outcome(i, data.time[i], data.event[i]) };
         let own: Vec<Outcome> = (0..n).map(outcome).collect();
         let other = own.iter().map(|u| Outcome { event: u.competing, competing: u.event, ..*u }).collect();
         (SurvivalCurve::of_outcomes(own).summary(data.horizon).survival, SurvivalCurve::of_outcomes(other))
@@ -205,7 +205,7 @@ fn others(data: &ArmData<'_>, further: &Further) -> (Vec<f64>, impl Fn(f64) -> f
         Some((cured, other)) => libm::log((1.0 - (1.0 - other.at(t)) / cured.max(least)).clamp(least, 1.0)),
         None => 0.0,
     };
-    let has = further.competing.as_ref().is_some_and(|c| c.iter().any(|c| *c));
+    let has = extras.competing.as_ref().is_some_and(|c| c.iter().any(|c| *c));
     (if has { data.time.iter().map(|&t| at(t)).collect() } else { Vec::new() }, at)
 }
 

@@ -13,7 +13,7 @@ mod worlds;
 use crate::arm::{Arm, ByArm};
 use crate::cohort::{Cohort, Units};
 use crate::numeric::{normal_cdf, normal_quantile};
-use crate::outcome::Further;
+use crate::outcome::Extras;
 use crate::table::Ids;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -520,7 +520,7 @@ pub fn draw(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Draw {
         covariates: Vec::with_capacity(n * world.covariates.len()),
         names: world.covariates.iter().map(|(name, _)| name.clone()).collect(),
         labels: ["0".to_string(), "1".to_string()],
-        further: Further::default(),
+        extras: Extras::default(),
     };
     let mut truth = Vec::with_capacity(n);
     for (i, unit) in drawn.into_iter().enumerate() {

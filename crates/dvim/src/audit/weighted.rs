@@ -136,7 +136,7 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
 
 /// Sums over clusters, by their number; a unit of no cluster is one.
 fn by_cluster(cohort: &Cohort, values: impl Iterator<Item = (u32, f64)>) -> Vec<(u32, f64)> {
-    let clusters = cohort.further().cluster.as_ref();
+    let clusters = cohort.extras().cluster.as_ref();
     let mut all: Vec<(u32, f64)> = values.map(|(i, v)| (clusters.map_or(ALONE, |c| c[i as usize]), v)).collect();
     if clusters.is_none() {
         return all;

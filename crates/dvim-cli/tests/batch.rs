@@ -104,10 +104,10 @@ fn weights_clusters_entries_and_causes_from_table_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     fs::write(folder.join("t.csv"), table(None)).expect("a table");
-    let further = "--time time --treatment arm --horizon 100 -k 8 --treated C --control B --event cause --cause 1 --drop event --weights weight --cluster hospital --entry entry";
-    let words = good(folder, &format!("check t.csv {further}"));
+    let extras = "--time time --treatment arm --horizon 100 -k 8 --treated C --control B --event cause --cause 1 --drop event --weights weight --cluster hospital --entry entry";
+    let words = good(folder, &format!("check t.csv {extras}"));
     assert!(words.contains("Aalen–Johansen") && words.contains("events of other causes"), "{words}");
-    good(folder, &format!("fit t.csv {further} -o run"));
+    good(folder, &format!("fit t.csv {extras} -o run"));
     let summary: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.join("run/summary.json")).expect("a summary")).expect("JSON");
     assert_eq!(summary["roles"]["asked"]["cause"], "1");

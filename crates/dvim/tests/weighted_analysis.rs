@@ -8,15 +8,15 @@ use dvim::internal::audit::Audit;
 use dvim::internal::cohort::{Arm, Cohort, Units};
 use dvim::internal::cure::{self, ArmData, CureModel};
 use dvim::internal::options::Options;
-use dvim::internal::outcome::Further;
+use dvim::internal::outcome::Extras;
 use dvim::internal::simulate::{Scenario, Truth, simulate};
 use dvim::internal::survival::SurvivalCurve;
 use dvim::internal::table::Ids;
 use dvim::internal::watch::Unwatched;
 use naive::Random;
 
-fn fit(arm: &naive::Arm, further: &Further) -> CureModel {
-    let data = ArmData { further: Some(further), ..arm.view() };
+fn fit(arm: &naive::Arm, extras: &Extras) -> CureModel {
+    let data = ArmData { extras: Some(extras), ..arm.view() };
     let model = cure::describe(&data, &cure::FitOptions::default()).expect("a model");
     assert!(model.certificate.converged && model.certificate.penalty.is_none(), "{:?}", model.certificate);
     model
@@ -47,14 +47,14 @@ fn whole_weights_give_the_coefficients_of_copies() {
             cluster.push(i as u32);
         }
     }
-    let weighted = fit(&one, &Further { weight: Some(weight.clone()), ..Further::default() });
+    let weighted = fit(&one, &Extras { weight: Some(weight.clone()), ..Extras::default() });
     // Copies of a unit are one cluster: then the sandwich is the same too.
-    let copied = fit(&copies, &Further { cluster: Some(cluster), ..Further::default() });
+    let copied = fit(&copies, &Extras { cluster: Some(cluster), ..Extras::default() });
     close(&naive::parameters(&weighted), &naive::parameters(&copied), 1e-6);
     close(&weighted.covariance.clone().unwrap(), &copied.covariance.clone().unwrap(), 1e-6);
     // Weights that are all alike change nothing but the kind of the covariance.
-    let plain = fit(&one, &Further::default());
-    let sevens = fit(&one, &Further { weight: Some(vec![7.0; 600]), ..Further::default() });
+    let plain = fit(&one, &Extras::default());
+    let sevens = fit(&one, &Extras { weight: Some(vec![7.0; 600]), ..Extras::default() });
     close(&naive::parameters(&sevens), &naive::parameters(&plain), 1e-7);
     let (robust, usual) = (sevens.cure.intercept_se.unwrap(), plain.cure.intercept_se.unwrap());
     assert!((robust / usual - 1.0).abs() < 0.3, "the model is right, so both are about the same: {robust} {usual}");
@@ -74,7 +74,7 @@ fn late_entry_divides_by_survival_at_entry() {
         ..whole.clone()
     };
     let entry: Vec<f64> = kept.iter().map(|&i| entry[i]).collect();
-    let model = fit(&late, &Further { entry: Some(entry.clone()), ..Further::default() });
+    let model = fit(&late, &Extras { entry: Some(entry.clone()), ..Extras::default() });
     // Its log-likelihood, written plainly.
     let theta = naive::parameters(&model);
     let given: f64 = (0..late.n_units()).map(|i| model.survival(late.row(i), entry[i]).ln()).sum();
@@ -105,14 +105,14 @@ fn late_entry_divides_by_survival_at_entry() {
         }
     }
     // The truth is within reach, and farther away where entry is ignored.
-    let all = fit(&whole, &Further::default());
-    let ignored = fit(&late, &Further::default());
+    let all = fit(&whole, &Extras::default());
+    let ignored = fit(&late, &Extras::default());
     let off = |m: &CureModel| (m.cure_at_center - all.cure_at_center).abs();
     assert!(off(&model) < 0.2 && off(&model) < off(&ignored), "{} {}", off(&model), off(&ignored));
 }
 
 /// A cohort made from a simulated one, and the truth of its units.
-fn cohort(further: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64; 2], bool)>) -> (Cohort, Vec<Truth>) {
+fn cohort(extras: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64; 2], bool)>) -> (Cohort, Vec<Truth>) {
     let world = simulate(Scenario::BothOverlap, 9_000, false, 4);
     let Units { time, event, arm, covariates, names, labels, .. } = world.cohort.to_units();
     let (p, horizon) = (names.len(), world.cohort.horizon());
@@ -125,11 +125,11 @@ fn cohort(further: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64;
         covariates: vec![],
         names,
         labels,
-        further: Further::default(),
+        extras: Extras::default(),
     };
     let (mut weight, mut entry, mut competing, mut truth) = (vec![], vec![], vec![], vec![]);
     for i in 0..time.len() {
-        let Some((own, [w, e], other)) = further(i, time[i], event[i], &mut random) else { continue };
+        let Some((own, [w, e], other)) = extras(i, time[i], event[i], &mut random) else { continue };
         units.time.push(time[i]);
         units.event.push(own);
         units.arm.push(arm[i]);
@@ -140,7 +140,7 @@ fn cohort(further: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64;
         truth.push(world.truth[i]);
     }
     units.ids = Ids::Rows(units.time.len());
-    units.further = Further {
+    units.extras = Extras {
         weight: weight.iter().any(|w| *w != 1.0).then_some(weight),
         entry: entry.iter().any(|e| *e != 0.0).then_some(entry),
         cluster: None,
@@ -165,7 +165,7 @@ fn averages(cohort: &Cohort, truth: &[Truth]) -> [[f64; 3]; 2] {
 
 /// The same cohort as if nothing were known beyond time and event.
 fn forgetful(cohort: &Cohort) -> Cohort {
-    Cohort::from_parts(Units { further: Further::default(), ..cohort.to_units() }, None, cohort.horizon())
+    Cohort::from_parts(Units { extras: Extras::default(), ..cohort.to_units() }, None, cohort.horizon())
         .expect("sound parts")
 }
 
@@ -242,10 +242,10 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
     let world = simulate(Scenario::BothOverlap, 2_000, false, 9);
     let plain = averages(&world.cohort, &world.truth);
     let mut units = world.cohort.to_units();
-    units.further.cluster = Some((0..2_000).rev().collect());
-    units.further.weight = Some(vec![1.0; 2_000]);
-    units.further.entry = Some(vec![0.0; 2_000]);
-    units.further.competing = Some(vec![false; 2_000]);
+    units.extras.cluster = Some((0..2_000).rev().collect());
+    units.extras.weight = Some(vec![1.0; 2_000]);
+    units.extras.entry = Some(vec![0.0; 2_000]);
+    units.extras.competing = Some(vec![false; 2_000]);
     let general = Cohort::from_parts(units.clone(), None, world.cohort.horizon()).expect("sound parts");
     // Model, metrics and groups are the same; errors agree but for rounding.
     let [a, b] = [&world.cohort, &general].map(|c| analysis::run(c, &Options::default(), &Unwatched).expect("a run"));
@@ -256,7 +256,7 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
     for (x, y) in plain.iter().zip(averages(&general, &world.truth)) {
         close(x, &y, 1e-9);
     }
-    units.further = Further { cluster: Some((0..2_000).map(|i| i / 40).collect()), ..Further::default() };
+    units.extras = Extras { cluster: Some((0..2_000).map(|i| i / 40).collect()), ..Extras::default() };
     let shared = averages(&Cohort::from_parts(units, None, world.cohort.horizon()).expect("sound parts"), &world.truth);
     assert!(shared[0][0] == plain[0][0] && shared[0][1] != plain[0][1], "clusters change errors alone");
 }

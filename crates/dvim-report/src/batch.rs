@@ -4,18 +4,19 @@ use crate::record::VERSION;
 use crate::tables::{Row, header, write_rows};
 use crate::text::{Grid, grouped, signed};
 use dvim::internal::cohort::Cohort;
-use dvim::internal::several::{Contrast, Pooled, PooledRun, VALUES};
+use dvim::internal::contrasts::Contrast;
+use dvim::internal::imputation::{Pooled, PooledRun, VALUES};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// The schema of the `summary.json` of several runs.
-pub const SEVERAL_SCHEMA: &str = "dvim.several/1";
+pub const BATCH_SCHEMA: &str = "dvim.several/1";
 
 /// The `summary.json` of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SeveralRecord {
-    /// [`SEVERAL_SCHEMA`].
+pub struct BatchRecord {
+    /// [`BATCH_SCHEMA`].
     pub schema: String,
     /// The version of dvim that wrote it.
     pub version: String,
@@ -94,9 +95,9 @@ pub struct ContrastRecord {
     pub n_units: usize,
 }
 
-impl SeveralRecord {
+impl BatchRecord {
     /// Of imputed data sets.
-    pub fn of_imputations(runs: Vec<MemberRecord>, pooled: &PooledRun, confidence: f64) -> SeveralRecord {
+    pub fn of_imputations(runs: Vec<MemberRecord>, pooled: &PooledRun, confidence: f64) -> BatchRecord {
         let averages = pooled.averages.iter().map(|a| PooledRecord {
             estimand: a.estimand.into(),
             population: a.population.clone(),
@@ -108,11 +109,11 @@ impl SeveralRecord {
             missing_information: a.value.and_then(|v| v.missing_information),
             n_units: a.n_units,
         });
-        SeveralRecord { averages: averages.collect(), ..SeveralRecord::new("imputations", runs, confidence) }
+        BatchRecord { averages: averages.collect(), ..BatchRecord::new("imputations", runs, confidence) }
     }
 
     /// Of arms against one control.
-    pub fn of_arms(runs: Vec<MemberRecord>, contrasts: &[Contrast], confidence: f64) -> SeveralRecord {
+    pub fn of_arms(runs: Vec<MemberRecord>, contrasts: &[Contrast], confidence: f64) -> BatchRecord {
         let contrasts = contrasts.iter().map(|c| ContrastRecord {
             estimand: c.estimand.into(),
             arm: c.arm.clone(),
@@ -126,12 +127,12 @@ impl SeveralRecord {
             p_holm: c.p_holm,
             n_units: c.n_units,
         });
-        SeveralRecord { contrasts: contrasts.collect(), ..SeveralRecord::new("arms", runs, confidence) }
+        BatchRecord { contrasts: contrasts.collect(), ..BatchRecord::new("arms", runs, confidence) }
     }
 
-    fn new(kind: &str, runs: Vec<MemberRecord>, confidence: f64) -> SeveralRecord {
-        SeveralRecord {
-            schema: SEVERAL_SCHEMA.into(),
+    fn new(kind: &str, runs: Vec<MemberRecord>, confidence: f64) -> BatchRecord {
+        BatchRecord {
+            schema: BATCH_SCHEMA.into(),
             version: VERSION.into(),
             kind: kind.into(),
             runs,

@@ -7,14 +7,15 @@ use crate::regular::{is_plain_name, read, read_text};
 use crate::run::{EffectsFormat, MOST_SUMMARY, OpenError, fit_again, listed, most_in_memory, write_files};
 use crate::tasks::{Analysed, Asked, Input, admit};
 use dvim::internal::cohort::{Roles, labels, patients};
+use dvim::internal::contrasts::compare_arms;
 use dvim::internal::error::{Error, Problem, ProblemKind};
+use dvim::internal::imputation::{self, PooledRun, pool_imputations, same_ids, same_patients};
 use dvim::internal::options::Options;
 use dvim::internal::phrase::Phrase;
 use dvim::internal::setting::Setting;
-use dvim::internal::several::{self, PooledRun, compare_arms, pool_imputations, same_ids, same_patients};
 use dvim::internal::watch::Watch;
 use dvim::phrase;
-use dvim_report::several::{MemberRecord, SEVERAL_SCHEMA, SeveralRecord, write_pooled_effects};
+use dvim_report::batch::{BATCH_SCHEMA, BatchRecord, MemberRecord, write_pooled_effects};
 use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,7 +27,7 @@ const ALL: &str = "all";
 const MOST: usize = 200;
 
 /// Whether several data sets are asked for.
-pub fn is_several(n_tables: usize, imputation: Option<&str>, roles: &Roles) -> bool {
+pub fn is_batch(n_tables: usize, imputation: Option<&str>, roles: &Roles) -> bool {
     n_tables > 1 || imputation.is_some() || roles.treated.as_deref() == Some(ALL)
 }
 
@@ -42,7 +43,7 @@ struct Set {
 /// Several data sets that were analysed.
 pub struct Several {
     /// What was found, without the files that it has not been written to.
-    pub record: SeveralRecord,
+    pub record: BatchRecord,
     /// The runs, in the order of the record.
     pub runs: Vec<Arc<Analysed>>,
     /// What was done that was not asked for.
@@ -117,16 +118,21 @@ impl Several {
         let confidence = options.confidence;
         if of_arms {
             let audits: Vec<_> = sets.iter().zip(&runs).map(|(s, d)| (s.name.clone(), &d.audit)).collect();
-            let record = SeveralRecord::of_arms(members, &compare_arms(&audits, confidence), confidence);
+            let record = BatchRecord::of_arms(members, &compare_arms(&audits, confidence), confidence);
             return Ok(Several { record, runs, notes, pooled: None });
         }
-        let analysed: Vec<several::Analysed<'_>> = sets
+        let analysed: Vec<imputation::Analysed<'_>> = sets
             .iter()
             .zip(&runs)
-            .map(|(s, d)| several::Analysed { name: &s.name, cohort: &d.cohort, analysis: &d.found, audit: &d.audit })
+            .map(|(s, d)| imputation::Analysed {
+                name: &s.name,
+                cohort: &d.cohort,
+                analysis: &d.found,
+                audit: &d.audit,
+            })
             .collect();
         let pooled = pool_imputations(&analysed)?;
-        let record = SeveralRecord::of_imputations(members, &pooled, confidence);
+        let record = BatchRecord::of_imputations(members, &pooled, confidence);
         Ok(Several { record, runs, notes, pooled: Some(pooled) })
     }
 
@@ -140,7 +146,7 @@ impl Several {
 
     /// Writes all of it; the directory appears when all is written. With `force` one of its kind, and nothing else, is replaced.
     pub fn write(&self, target: &Path, force: bool, format: EffectsFormat, inputs: &[&Path]) -> io::Result<()> {
-        let directory = begin_several(target, force, inputs)?;
+        let directory = begin_batch(target, force, inputs)?;
         let mut record = self.record.clone();
         let mut files = Vec::new();
         if self.pooled.is_some() {
@@ -179,18 +185,18 @@ impl Several {
 
 /// Begins the directory of several runs. With `force` one of that kind that holds nothing but the files of its
 /// summary, unchanged, is replaced; none of them may be one of the `inputs`.
-pub fn begin_several(target: &Path, force: bool, inputs: &[&Path]) -> io::Result<Directory> {
+pub fn begin_batch(target: &Path, force: bool, inputs: &[&Path]) -> io::Result<Directory> {
     Directory::begin(target, inputs, |existing| {
         if !force {
             return Ok(None);
         }
-        listed_several(existing).map(Some).ok_or_else(|| not_ours(target, "a directory of several runs of dvim"))
+        listed_batch(existing).map(Some).ok_or_else(|| not_ours(target, "a directory of several runs of dvim"))
     })
 }
 
 /// The files of a directory of several runs, where it is one.
-pub(crate) fn listed_several(directory: &Path) -> Option<Listed> {
-    let record = several_record(&read_text(&directory.join("summary.json"), MOST_SUMMARY).ok()?)?;
+pub(crate) fn listed_batch(directory: &Path) -> Option<Listed> {
+    let record = batch_record(&read_text(&directory.join("summary.json"), MOST_SUMMARY).ok()?)?;
     let mut all: Listed = listed(record.files);
     all.extend(record.runs.iter().map(|m| (format!("{}/summary.json", m.folder), None)));
     Some(all)
@@ -198,10 +204,10 @@ pub(crate) fn listed_several(directory: &Path) -> Option<Listed> {
 
 /// The record of several runs and their pooled effects, as CSV; `None` where a directory holds no such record. Its runs are opened
 /// one by one.
-pub fn open_several(path: &Path) -> Result<Option<(SeveralRecord, Vec<u8>)>, OpenError> {
+pub fn open_batch(path: &Path) -> Result<Option<(BatchRecord, Vec<u8>)>, OpenError> {
     let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
     let Ok(text) = read_text(&path.join("summary.json"), MOST_SUMMARY) else { return Ok(None) };
-    let Some(record) = several_record(&text) else { return Ok(None) };
+    let Some(record) = batch_record(&text) else { return Ok(None) };
     // A folder is a plain name: a record cannot point outside of its directory.
     if let Some(m) = record.runs.iter().find(|m| !is_plain_name(&m.folder)) {
         return Err(fail(format!("summary.json names the folder `{}`, which is no folder of it", m.folder).into()));
@@ -224,8 +230,8 @@ pub fn open_several(path: &Path) -> Result<Option<(SeveralRecord, Vec<u8>)>, Ope
     Ok(Some((record, effects)))
 }
 
-fn several_record(text: &str) -> Option<SeveralRecord> {
-    serde_json::from_str::<SeveralRecord>(text).ok().filter(|s| s.schema == SEVERAL_SCHEMA)
+fn batch_record(text: &str) -> Option<BatchRecord> {
+    serde_json::from_str::<BatchRecord>(text).ok().filter(|s| s.schema == BATCH_SCHEMA)
 }
 
 /// Refuses data sets whose rows are not of the same patients.

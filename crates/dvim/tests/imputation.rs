@@ -3,10 +3,11 @@
 use dvim::internal::analysis;
 use dvim::internal::audit::Audit;
 use dvim::internal::cohort::{Arm, Cohort, Units};
+use dvim::internal::contrasts::{compare_arms, holm};
 use dvim::internal::error::Error;
+use dvim::internal::imputation::{Analysed, pool_imputations, rubin, same_patients};
 use dvim::internal::options::Options;
 use dvim::internal::phrase::Fields;
-use dvim::internal::several::{Analysed, compare_arms, holm, pool_imputations, rubin, same_patients};
 use dvim::internal::simulate::{Scenario, simulate};
 use dvim::internal::table::Ids;
 use dvim::internal::watch::Unwatched;

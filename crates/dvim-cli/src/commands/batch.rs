@@ -5,20 +5,20 @@ use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::internal::options::Options;
-use dvim_io::several::{Several, begin_several, is_several};
+use dvim_io::batch::{Several, begin_batch, is_batch};
 use dvim_io::tasks::{Asked, file_name};
 use dvim_report::spell::CommandLine;
 use std::path::{Path, PathBuf};
 
 /// Whether several data sets are asked for.
 pub fn is_asked(args: &FitArgs) -> bool {
-    is_several(args.tables.len(), args.imputation.as_deref(), &args.roles.roles())
+    is_batch(args.tables.len(), args.imputation.as_deref(), &args.roles.roles())
 }
 
 pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(), Failure> {
     // A directory that may not be written is said at once, not after the work.
     let inputs: Vec<&Path> = args.tables.iter().map(PathBuf::as_path).collect();
-    drop(begin_several(&args.output, args.force, &inputs)?);
+    drop(begin_batch(&args.output, args.force, &inputs)?);
     if args.report.is_some() {
         return Err(Failure::Input(
             "error: --report with several data sets\n  rule:   a page is of one run\n  remedy: write it from one of the runs, with `dvim report`".into(),

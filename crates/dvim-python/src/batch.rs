@@ -6,18 +6,18 @@ use crate::run::{Run, by_of, copy_files, format_of, options_of, roles_of};
 use crate::table::PyTable;
 use crate::watch;
 use dvim::internal::watch::Watch;
-use dvim_io::several::{self, begin_several, is_several, open_several};
+use dvim_io::batch::{self, begin_batch, is_batch, open_batch};
 use dvim_io::tasks;
-use dvim_report::card::several_card;
-use dvim_report::several::SeveralRecord;
+use dvim_report::batch::BatchRecord;
+use dvim_report::card::batch_card;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 enum Content {
-    Fitted(several::Several),
-    Opened { record: SeveralRecord, effects: Vec<u8>, path: PathBuf },
+    Fitted(batch::Several),
+    Opened { record: BatchRecord, effects: Vec<u8>, path: PathBuf },
 }
 
 /// Several runs, and what they say together.
@@ -48,7 +48,7 @@ pub fn fit_several(
     let tables = tables.iter().zip(&kinds).map(|(t, kind)| t.get().take(py, kind)).collect::<PyResult<Vec<_>>>()?;
     let asked = tasks::Asked { by: by_of(&by), audit };
     let work = move |watch: &dyn Watch| {
-        several::Several::new(tables, &names, imputation.as_deref(), &roles, &options, &asked, watch)
+        batch::Several::new(tables, &names, imputation.as_deref(), &roles, &options, &asked, watch)
     };
     let work = move |watch: &dyn Watch| {
         let found = work(watch)?;
@@ -63,7 +63,7 @@ pub fn fit_several(
 #[pyfunction]
 #[pyo3(signature = (n_tables, imputation, roles))]
 pub fn asks_for_several(py: Python<'_>, n_tables: usize, imputation: Option<&str>, roles: &str) -> PyResult<bool> {
-    Ok(is_several(n_tables, imputation, &roles_of(py, roles)?))
+    Ok(is_batch(n_tables, imputation, &roles_of(py, roles)?))
 }
 
 /// Opens several runs that were saved; `None` where the directory holds one run, or none.
@@ -75,7 +75,7 @@ pub fn open_all(
     threads: Option<usize>,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Several>> {
-    let opened = watch::detached(py, || open_several(&path))?.map_err(|e| errors::open(py, e))?;
+    let opened = watch::detached(py, || open_batch(&path))?.map_err(|e| errors::open(py, e))?;
     let Some((record, effects)) = opened else { return Ok(None) };
     let mut runs = Vec::new();
     for member in &record.runs {
@@ -98,7 +98,7 @@ impl Several {
 
     /// A fragment of HTML with what was found.
     fn card(&self) -> String {
-        several_card(self.summary())
+        batch_card(self.summary())
     }
 
     /// One of the runs.
@@ -147,7 +147,7 @@ impl Several {
         let written = watch::detached(py, || match &self.content {
             Content::Fitted(found) => found.write(&path, force, format, &[]),
             Content::Opened { record, path: from, .. } => {
-                let directory = begin_several(&path, force, &[])?;
+                let directory = begin_batch(&path, force, &[])?;
                 let own = record.files.keys().filter(|name| !name.contains('/')).map(String::as_str);
                 copy_files(from, &directory, own)?;
                 for (member, run) in record.runs.iter().zip(&self.runs) {
@@ -162,7 +162,7 @@ impl Several {
 }
 
 impl Several {
-    fn summary(&self) -> &SeveralRecord {
+    fn summary(&self) -> &BatchRecord {
         match &self.content {
             Content::Fitted(found) => &found.record,
             Content::Opened { record, .. } => record,
