@@ -8,10 +8,10 @@
 use crate::analysis::Analysis;
 use crate::audit::Audit;
 use crate::cohort::{Arm, Cohort};
+use crate::distribution::student_quantile;
 use crate::effect::Effect;
 use crate::error::{Error, Problem, ProblemKind};
 use crate::interval::Interval;
-use crate::numeric::student_quantile;
 use crate::phrase;
 use crate::phrase::Phrase;
 use crate::setting::Setting;

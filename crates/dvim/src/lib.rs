@@ -47,6 +47,7 @@ mod error;
 mod estimand;
 mod arm;
 mod numeric;
+mod distribution;
 mod outcome;
 mod table;
 mod schema;

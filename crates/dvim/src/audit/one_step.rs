@@ -21,13 +21,13 @@ use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Var
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
+use crate::distribution::f_upper_tail;
 use crate::estimand::Estimand;
 use crate::fold::Deal;
 use crate::interval::two_sided;
 use crate::joint::Spread;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};
-use crate::numeric::f_upper_tail;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 /// Propensities are kept so far from 0 and 1: no unit counts for more than fifty.
