@@ -107,17 +107,23 @@ impl Options {
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
 
-    /// Whether a unit is kept out of its own group. A corrected group never holds the unit: its offset must be honest.
+    /// Whether a unit is kept out of its own group whatever the constraints say, and the candidates in each arm below which it has
+    /// no effect. A corrected group never holds the unit: its offset must be honest.
+    fn of_groups(&self) -> (bool, usize) {
+        match &self.estimator {
+            Estimator::Paper => (false, self.group_size),
+            Estimator::Adjusted(adjusted) => (true, adjusted.fewest()),
+        }
+    }
+
+    /// Whether a unit is kept out of its own group.
     pub fn leaves_out_self(&self) -> bool {
-        self.constraints.exclude_self || self.estimator != Estimator::Paper
+        self.constraints.exclude_self || self.of_groups().0
     }
 
     /// Candidates in each arm below which a unit has no effect.
     pub fn fewest(&self) -> usize {
-        match &self.estimator {
-            Estimator::Paper => self.group_size,
-            Estimator::Adjusted(adjusted) => adjusted.fewest(),
-        }
+        self.of_groups().1
     }
 
     /// Refuses options that do not fit a cohort.

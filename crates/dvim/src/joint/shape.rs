@@ -4,7 +4,8 @@
 //! largest likelihood. The lines stay: a shape shows in the spread of the times about them, and a fit for every Q would cost a hundred times as much.
 
 use super::family::Family;
-use super::{FitError, Gathered, JointOptions, Terms, describe, see};
+use super::predict::see;
+use super::{FitError, Gathered, JointOptions, Terms, describe};
 use crate::arm::ByArm;
 use crate::cohort::Cohort;
 use crate::cure::Seen;

@@ -1,0 +1,271 @@
+//! What a fitted joint model says of any unit.
+
+use super::climb::Role;
+use super::likelihood::Widths;
+use super::matrix::dot;
+use super::{Family, Term};
+use crate::arm::{Arm, ByArm};
+use crate::cure::Seen;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::numeric::expit;
+use rayon::prelude::*;
+
+/// What the model says of a unit under one arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Logit of the probability of cure.
+    pub cure_logit: f64,
+    /// `P(T ≥ H | x)`.
+    pub cure_probability: f64,
+    /// `E[T | T < H, x]`.
+    pub mean_event_time: f64,
+    /// Location of the log event time.
+    pub location: f64,
+    /// `ln σ`.
+    pub log_sigma: f64,
+}
+
+/// A column of the design.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// One.
+    Intercept,
+    /// A covariate, by its position.
+    Linear(usize),
+    /// A curve or a product.
+    Term(Term),
+}
+
+impl Column {
+    pub(super) fn value(&self, x: &[f64]) -> f64 {
+        match self {
+            Column::Intercept => 1.0,
+            Column::Linear(j) => x[*j],
+            Column::Term(term) => term.value(x),
+        }
+    }
+
+    pub(super) fn role(&self) -> Role {
+        match self {
+            Column::Intercept => Role::Intercept,
+            Column::Linear(_) => Role::Linear,
+            Column::Term(_) => Role::NonLinear,
+        }
+    }
+}
+
+/// All that a model needs to speak of a unit: what a saved run keeps of it, with the covariance of its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Predictor {
+    /// Family of the event times.
+    pub family: Family,
+    /// Number of covariates.
+    pub n_covariates: usize,
+    /// Horizon of the model.
+    pub horizon: f64,
+    /// Columns in the order `[cure only | both | time only]`.
+    pub columns: Vec<Column>,
+    /// The first so many columns are the cure part's, the last so many the time part's.
+    pub n_columns: ByEstimand<usize>,
+    /// Parameters of the arms: cure, time, `ln σ`.
+    pub theta: ByArm<Vec<f64>>,
+    /// Log of half the smallest positive event time: where events at time zero are put.
+    pub u_zero: f64,
+}
+
+impl Predictor {
+    pub(super) fn widths(&self) -> Widths {
+        let ByEstimand { cure, time } = self.n_columns;
+        Widths { all: self.columns.len(), cure, time }
+    }
+
+    /// Parameters of an arm.
+    pub fn n_parameters(&self) -> usize {
+        self.widths().parameters()
+    }
+
+    /// Non-linear terms, each counted once however many parts it is in.
+    pub fn n_terms(&self) -> usize {
+        self.columns.iter().filter(|c| matches!(c, Column::Term(_))).count()
+    }
+
+    /// Whether its parts are of one size and its numbers numbers: one that was read from a file may not be.
+    pub fn is_sound(&self) -> bool {
+        let ByEstimand { cure, time } = self.n_columns;
+        let all = self.columns.len();
+        let inside = |j: usize| j < self.n_covariates;
+        let column = |c: &Column| match c {
+            Column::Intercept => true,
+            Column::Linear(j) => inside(*j),
+            Column::Term(term) => term.is_sound(self.n_covariates),
+        };
+        cure <= all
+            && time <= all
+            && self.columns.iter().all(column)
+            && self.theta.iter().all(|t| t.len() == self.n_parameters() && t.iter().all(|x| x.is_finite()))
+            && self.u_zero.is_finite()
+            && self.horizon > 0.0
+    }
+
+    /// What the model says of a unit under each arm.
+    ///
+    /// # Panics
+    /// If `x` does not hold one number for each covariate.
+    pub fn predict(&self, x: &[f64]) -> ByArm<Prediction> {
+        assert_eq!(x.len(), self.n_covariates, "one number for each covariate");
+        let mut row = Vec::with_capacity(self.columns.len());
+        self.predict_with(x, &mut row)
+    }
+
+    /// For every row of row-major covariates (none where there are no covariates: ask [`Predictor::predict`] once); the same bits as [`Predictor::predict`], on any number of threads.
+    ///
+    /// # Panics
+    /// If the rows are not complete.
+    pub fn predict_all(&self, covariates: &[f64]) -> Vec<ByArm<Prediction>> {
+        if self.n_covariates == 0 {
+            return Vec::new();
+        }
+        assert_eq!(covariates.len() % self.n_covariates, 0, "complete rows");
+        covariates
+            .par_chunks(self.n_covariates)
+            .with_min_len(256)
+            .map_init(|| Vec::with_capacity(self.columns.len()), |row, x| self.predict_with(x, row))
+            .collect()
+    }
+
+    /// Under one arm, for every row; the same bits as [`Predictor::predict`].
+    ///
+    /// # Panics
+    /// If the rows are not complete.
+    pub fn predict_arm<'a>(&self, arm: Arm, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
+        let room = || Vec::with_capacity(self.columns.len());
+        rows.with_min_len(256)
+            .map_init(room, |row, x| {
+                assert_eq!(x.len(), self.n_covariates, "complete rows");
+                row.clear();
+                row.extend(self.columns.iter().map(|column| column.value(x)));
+                self.predict_row(row, arm)
+            })
+            .collect()
+    }
+
+    pub(super) fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> ByArm<Prediction> {
+        row.clear();
+        row.extend(self.columns.iter().map(|column| column.value(x)));
+        ByArm::of(|arm| self.predict_row(row, arm))
+    }
+
+    /// From the columns of the design.
+    pub(super) fn predict_row(&self, row: &[f64], arm: Arm) -> Prediction {
+        let Widths { all, cure, time } = self.widths();
+        let theta = &self.theta[arm];
+        let cure_logit = dot(&row[..cure], &theta[..cure]);
+        let location = dot(&row[all - time..], &theta[cure..cure + time]);
+        let log_sigma = theta[cure + time];
+        Prediction {
+            cure_logit,
+            cure_probability: expit(cure_logit),
+            mean_event_time: self.family.mean(libm::log(self.horizon), location, log_sigma),
+            location,
+            log_sigma,
+        }
+    }
+
+    /// Intercept and slope of every covariate in one part and arm, the terms apart. A covariate that is not in the part
+    /// has slope zero.
+    pub fn line(&self, part: Estimand, arm: Arm) -> (f64, Vec<f64>) {
+        let Widths { all, cure, time } = self.widths();
+        let theta = &self.theta[arm];
+        let (columns, coefficients) = match part {
+            Estimand::Cure => (&self.columns[..cure], &theta[..cure]),
+            Estimand::Time => (&self.columns[all - time..], &theta[cure..cure + time]),
+        };
+        let (mut intercept, mut slopes) = (0.0, vec![0.0; self.n_covariates]);
+        for (column, &b) in columns.iter().zip(coefficients) {
+            match column {
+                Column::Intercept => intercept = b,
+                Column::Linear(j) => slopes[*j] = b,
+                Column::Term(_) => {}
+            }
+        }
+        (intercept, slopes)
+    }
+
+    /// Log-likelihood of a unit, given its prediction under the arm in which it was seen: the score by which families
+    /// are compared out of fold.
+    pub fn log_likelihood(&self, prediction: &Prediction, time: f64, event: bool) -> f64 {
+        let seen = see(time, event, self.horizon);
+        let u = self.log_time(time);
+        let Prediction { cure_logit, location, log_sigma, .. } = *prediction;
+        let u = if seen == Seen::Censored && time <= 0.0 { f64::NEG_INFINITY } else { u };
+        let u_horizon = libm::log(self.horizon);
+        // For events, the density of the time itself and not of its logarithm, so that values are those of any package.
+        let jacobian = if seen == Seen::Event { u } else { 0.0 };
+        self.family.unit(u_horizon, seen, u, cure_logit, location, log_sigma).value - jacobian
+    }
+
+    /// Share of the uncured whose event comes by `time`: `F(t)/F(H)`, in `[0, 1]`.
+    pub fn event_share(&self, prediction: &Prediction, time: f64) -> f64 {
+        if time <= 0.0 {
+            return 0.0;
+        }
+        let u_horizon = libm::log(self.horizon);
+        self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
+    }
+
+    /// The same prediction with the location moved until `E[T | T < H]` is `mean`, which lies between zero and the horizon.
+    ///
+    /// The mean grows with the location, and its logarithm less than that, so the first step `ln(mean/m)` stops short: steps are doubled until the mean is passed, and the
+    /// location is then found by regula falsi (Illinois). A family may not reach it, since truncated means have a limit below the horizon where events crowd towards it: the
+    /// location then moves by some thirty times the spread of the log event time, and the mean is the one there.
+    pub fn with_mean(&self, prediction: &Prediction, mean: f64) -> Prediction {
+        let u_horizon = libm::log(self.horizon);
+        let of = |location: f64| self.family.mean(u_horizon, location, prediction.log_sigma);
+        let miss = |location: f64| libm::log(of(location) / mean);
+        let (mut a, mut at_a) = (prediction.location, libm::log(prediction.mean_event_time / mean));
+        if at_a == 0.0 || !at_a.is_finite() {
+            return *prediction;
+        }
+        let farthest = 30.0 * libm::exp(prediction.log_sigma);
+        let mut step = -at_a;
+        let (mut b, mut at_b) = (a + step, miss(a + step));
+        while at_a * at_b > 0.0 && (b - prediction.location).abs() < farthest {
+            step *= 2.0;
+            (a, at_a) = (b, at_b);
+            b += step;
+            at_b = miss(b);
+        }
+        for _ in 0..100 {
+            if at_a * at_b >= 0.0 || at_b.abs() < 1e-12 {
+                break;
+            }
+            let c = b - at_b * (b - a) / (at_b - at_a);
+            let at_c = miss(c);
+            if at_c * at_b < 0.0 {
+                (a, at_a) = (b, at_b);
+            } else {
+                at_a *= 0.5;
+            }
+            (b, at_b) = (c, at_c);
+        }
+        if at_b.is_finite() { Prediction { location: b, mean_event_time: of(b), ..*prediction } } else { *prediction }
+    }
+
+    /// [`Predictor::event_share`] at many times, given by their logarithms and up to the horizon; good for sums.
+    pub fn event_shares(&self, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
+        let Prediction { location, log_sigma, .. } = *prediction;
+        self.family.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
+    }
+
+    pub(super) fn log_time(&self, time: f64) -> f64 {
+        if time > 0.0 { libm::log(time) } else { self.u_zero }
+    }
+}
+
+pub(super) fn see(time: f64, event: bool, horizon: f64) -> Seen {
+    match (time >= horizon, event) {
+        (true, _) => Seen::Horizon,
+        (false, true) => Seen::Event,
+        (false, false) => Seen::Censored,
+    }
+}
