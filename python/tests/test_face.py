@@ -88,6 +88,33 @@ def test_save_open_and_report(fitted, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "report.html", "run"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes and links")
+def test_save_and_report_leave_other_files_alone(fitted, tmp_path):
+    run, page = tmp_path / "run", tmp_path / "page.html"
+    fitted.save(run)
+    fitted.report(page)
+    modes = [p.stat().st_mode & 0o777 for p in (run, *sorted(run.iterdir()), page)]
+    assert modes == [0o700, *[0o600] * 4, 0o600]
+    (run / "thesis.tex").write_text("years of work")
+    with pytest.raises(dvim.Exists, match="`thesis.tex`"):
+        fitted.save(run, force=True)
+    (run / "thesis.tex").unlink()
+    # A file of the run is an input of what was opened from it.
+    again = dvim.open(run)
+    before = (run / "run.dvim").read_bytes()
+    with pytest.raises(dvim.Exists, match="is an input"):
+        again.report(run / "run.dvim", force=True)
+    assert (run / "run.dvim").read_bytes() == before
+    link = tmp_path / "link.html"
+    link.symlink_to(tmp_path / "nowhere.html")
+    for force in (False, True):
+        with pytest.raises(dvim.Exists, match="is a symbolic link"):
+            fitted.report(link, force=force)
+        with pytest.raises(dvim.Exists, match="is a symbolic link"):
+            fitted.save(link, force=force)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.html", "page.html", "run"]
+
+
 def test_a_fit_that_fails_leaves_nothing(cohort, tmp_path):
     with pytest.raises(dvim.Refused):
         dvim.fit(cohort, **{**GIVEN, "group_size": 5000})

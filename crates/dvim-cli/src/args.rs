@@ -38,7 +38,7 @@ const EXAMPLE: &str = "Example, from a table of patients to the two match groups
 
 Or just: dvim demo
 
-Exit codes: 0 done, 1 failed, 2 bad input or usage. Data go to stdout, words to stderr.";
+Exit codes: 0 done, 1 failed, 2 bad input or usage, 130 and 143 stopped by Ctrl-C or kill. Data go to stdout, words to stderr.";
 
 /// The command line.
 #[derive(Parser)]

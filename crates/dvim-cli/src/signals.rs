@@ -48,6 +48,8 @@ pub(crate) fn watch() {
     let wait = move || {
         while let Ok(signal) = watched.wait() {
             if !is_taken() {
+                // A second signal ends the process at once, should the disk not answer.
+                let _ = watched.thread_unblock();
                 end(128 + signal as i32);
             }
         }

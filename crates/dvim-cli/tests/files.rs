@@ -634,3 +634,34 @@ fn an_error_of_the_system_names_its_file() {
     assert_eq!(said.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&said.stderr).contains("`nowhere` is not a folder that exists"));
 }
+
+/// Nothing but the module that knows these rules makes, renames or removes files.
+#[test]
+fn files_are_made_and_removed_in_one_place() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates");
+    let words = ["fs::write", "fs::remove", "fs::rename", "fs::create", "fs::copy", "fs::hard_link", "File::create"];
+    let mut n_allowed = 0;
+    for (path, (_, bytes)) in everything_named(crates, "rs") {
+        let name = path.strip_prefix(crates).expect("a crate").to_str().expect("text").to_string();
+        if !name.contains("/src/") {
+            continue;
+        }
+        let source = String::from_utf8(bytes).expect("text");
+        let source = source.split("#[cfg(test)]").next().expect("a part");
+        let is_home = name.starts_with("dvim-io/src/atomic") || name == "dvim-io/src/journal.rs";
+        for word in words.iter().chain(&["OpenOptions::new", "DirBuilder::new"]).filter(|w| source.contains(**w)) {
+            // To read with flags needs the same type.
+            let is_reader = name == "dvim-io/src/regular.rs" && *word == "OpenOptions::new";
+            assert!(is_home || is_reader, "{name} has {word}; `dvim_io::atomic` does that with care");
+            n_allowed += 1;
+        }
+    }
+    assert!(n_allowed > 5, "the words are those that the module uses");
+}
+
+/// The files under a folder whose names end in `.ending`.
+fn everything_named(folder: &Path, ending: &str) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut all = everything(folder);
+    all.retain(|path, _| path.extension().is_some_and(|e| e == ending));
+    all
+}

@@ -10,7 +10,7 @@ mod place;
 mod refusal;
 mod temporary;
 
-pub use hidden::{Hidden, hidden_in, remove_listed, restore};
+pub use hidden::{Hidden, hidden_in, remove_hidden_file, remove_listed, restore};
 pub use inventory::Listed;
 pub(crate) use refusal::some_of;
 pub use refusal::{Refusal, named, refuse, refuse_as, spelled};

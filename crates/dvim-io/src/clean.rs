@@ -1,6 +1,6 @@
 //! Hidden files that a process left when it was killed: how they are found, and how `dvim clean` removes them.
 
-use crate::atomic::{Hidden, Listed, hidden_in, remove_listed, restore};
+use crate::atomic::{Hidden, Listed, hidden_in, remove_hidden_file, remove_listed, restore};
 use crate::batch::listed_batch;
 use crate::manifest::Manifest;
 use crate::run::listed_run;
@@ -47,7 +47,7 @@ fn clean_one(hidden: Hidden) -> Cleaned {
         };
     }
     let removed = match list_of(&path) {
-        _ if !hidden.is_directory => fs::remove_file(&path),
+        _ if !hidden.is_directory => remove_hidden_file(&hidden),
         Some(listed) => remove_listed(&path, &listed),
         None => remove_listed(&path, &usual_names(&path)),
     };

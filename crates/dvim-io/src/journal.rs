@@ -32,9 +32,11 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, or begins it with `settings` (one line). Gives the lines that are there, without the first.
+    /// Opens the journal at `path`, or begins it, in a folder that is made where there is none, with `settings` (one line). Gives the lines that are there, without the first.
     pub fn open(path: &Path, settings: &str) -> Result<(Journal, Vec<String>), JournalError> {
         let failed = |e: io::Error| JournalError::Io(path.to_path_buf(), e);
+        let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
+        folder.map_or(Ok(()), |f| std::fs::create_dir_all(f).map_err(named(f, "created"))).map_err(failed)?;
         let mut file = open_own(path).map_err(failed)?;
         match fs4::FileExt::try_lock(&file) {
             Ok(()) => {}

@@ -152,7 +152,6 @@ fn open(directory: &Path, settings: &Settings) -> Result<(Growing, Journal, Reco
     }
     // A file that may not be written is said at once, not after the work.
     let growing = Growing::open(directory, "study", &NAMES)?;
-    fs::create_dir_all(directory).map_err(named(directory, "created"))?;
     let line = serde_json::to_string(settings).map_err(|e| Failure::Other(format!("error: {e}")))?;
     let (journal, lines) = Journal::open(&journal, &line).map_err(|e| match e {
         JournalError::OtherSettings { found, .. } => Failure::Input(format!(

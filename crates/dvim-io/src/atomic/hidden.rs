@@ -116,6 +116,11 @@ pub fn restore(hidden: &Hidden) -> io::Result<()> {
     rename_new(&hidden.path, &hidden.target, hidden.is_directory).map_err(named(&hidden.target, "put back"))
 }
 
+/// Removes a hidden file.
+pub fn remove_hidden_file(hidden: &Hidden) -> io::Result<()> {
+    fs::remove_file(&hidden.path).map_err(named(&hidden.path, "removed"))
+}
+
 /// Removes a directory that holds nothing but files of the list, unchanged.
 pub fn remove_listed(directory: &Path, listed: &Listed) -> io::Result<()> {
     let (files, folders) = Inventory::take(directory, directory, listed)?.names();

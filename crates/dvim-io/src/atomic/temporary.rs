@@ -1,6 +1,6 @@
 //! Temporary files and directories: what was made under a hidden name, and how it is removed again.
 
-use super::hidden;
+use super::hidden::lock as lock_file;
 use super::place::{PARTIAL, Place, create_directory, create_file, exclusively};
 use super::refusal::named;
 use std::collections::BTreeSet;
@@ -45,12 +45,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Temporary {
-    fn new(path: PathBuf, in_use: Option<File>, state: State) -> Arc<Temporary> {
-        in_use.iter().for_each(hidden::lock);
+    fn new(hidden: &mut Vec<Weak<Temporary>>, path: PathBuf, in_use: Option<File>, state: State) -> Arc<Temporary> {
+        in_use.iter().for_each(lock_file);
         lock(&FOLDERS).extend(path.parent().map(Path::to_path_buf));
         let state = Mutex::new(State { place: Some(path.clone()), ..state });
         let made = Arc::new(Temporary { path, state, _in_use: in_use });
-        let mut hidden = lock(&HIDDEN);
         hidden.retain(|t| t.strong_count() > 0);
         hidden.push(Arc::downgrade(&made));
         made
@@ -58,15 +57,18 @@ impl Temporary {
 
     /// Makes a hidden file beside a place.
     pub fn file(place: &Place, mode: u32) -> io::Result<(Arc<Temporary>, File)> {
+        // From its making to its end a signal knows of it.
+        let mut hidden = lock(&HIDDEN);
         let (path, file) = exclusively(|| place.beside(PARTIAL), |path| create_file(path, mode))?;
-        Ok((Temporary::new(path, file.try_clone().ok(), State::default()), file))
+        Ok((Temporary::new(&mut hidden, path, file.try_clone().ok(), State::default()), file))
     }
 
     /// Makes a hidden directory beside a place; `parents` are folders that were made for it.
     pub fn directory(place: &Place, parents: Vec<PathBuf>) -> io::Result<Arc<Temporary>> {
+        let mut hidden = lock(&HIDDEN);
         let (path, ()) = exclusively(|| place.beside(PARTIAL), create_directory)?;
         let in_use = File::open(&path).ok();
-        Ok(Temporary::new(path, in_use, State { is_directory: true, parents, ..State::default() }))
+        Ok(Temporary::new(&mut hidden, path, in_use, State { is_directory: true, parents, ..State::default() }))
     }
 
     /// Makes a file in a directory.
@@ -146,10 +148,12 @@ impl Drop for Temporary {
 }
 
 /// Removes every temporary file and directory of this process. For a process that is about to end: what is being
-/// written cannot go on.
+/// written cannot go on, and nothing more can be begun.
 pub fn remove_all() {
-    let hidden = std::mem::take(&mut *lock(&HIDDEN));
+    let hidden = lock(&HIDDEN);
     for temporary in hidden.iter().filter_map(Weak::upgrade) {
         let _ = lock(&temporary.state).remove();
     }
+    // Never released.
+    std::mem::forget(hidden);
 }
