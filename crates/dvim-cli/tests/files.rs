@@ -418,7 +418,14 @@ fn a_signal_leaves_nothing_behind() {
     let folder = folder.path();
     let words = format!("compare pipe {ROLES} -o out");
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
-        let mut waiting = Waiting::start(folder, command(folder, &words));
+        // Where the tests themselves run under nohup, or behind a shell, some signals are ignored.
+        let mut fresh = command(folder, &words);
+        if cfg!(target_os = "linux") {
+            fresh = Command::new("env");
+            fresh.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_dvim")]);
+            fresh.args(words.split_whitespace()).current_dir(folder);
+        }
+        let mut waiting = Waiting::start(folder, fresh);
         let hidden = waiting.is_at_work("out");
         assert_eq!(mode(hidden), 0o700);
         waiting.signal(signal);
