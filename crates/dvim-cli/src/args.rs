@@ -381,11 +381,11 @@ pub struct DemoArgs {
     after_help = "Example: dvim simulate --scenario both-overlap --n 20000 --seed 1 -o cohort.csv --truth truth.csv"
 )]
 pub struct SimulateArgs {
-    /// Where treatment effects vary: cure-only, time-only, both-independent or both-overlap; or transplant, a synthetic
-    /// cohort with the published margins of the paper's clinical one; or a world where the cure model is wrong: curvature,
-    /// interactions, thresholds, heavy-covariates, heavy-times, weibull-times, bimodal-times, heteroscedastic,
-    /// dependent-censoring, weak-overlap, correlated, promotion-time; or where effects do not vary: no-effect,
-    /// constant-effect
+    /// Where treatment effects vary: cure-only, time-only, both-independent or both-overlap; or transplant, a
+    /// synthetic cohort with the published margins of the paper's clinical one; or a world where the cure model is
+    /// wrong: curvature, interactions, thresholds, heavy-covariates, heavy-times, weibull-times, bimodal-times,
+    /// heteroscedastic, dependent-censoring, weak-overlap, correlated, promotion-time; or where effects do not
+    /// vary: no-effect, constant-effect
     #[arg(long, value_parser = scenario)]
     pub scenario: Scenario,
     /// Patients to draw [default: the paper's number, 20000; transplant 1157]
@@ -457,7 +457,8 @@ pub struct FitArgs {
     pub method: MethodArgs,
     #[command(flatten)]
     pub by: ByArgs,
-    /// Effects alone: no standard errors of averages, balance, heterogeneity or sensitivity; `dvim audit` makes them later
+    /// Effects alone: no standard errors of averages, balance, heterogeneity or sensitivity; `dvim audit` makes them
+    /// later
     #[arg(long)]
     pub no_audit: bool,
     /// Where to write the run

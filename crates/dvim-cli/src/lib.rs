@@ -103,9 +103,9 @@ pub fn run_alone(args: impl IntoIterator<Item = OsString>) -> u8 {
     run(args)
 }
 
-/// The allocator of glibc takes pieces as large as the largest that was ever freed, up to 32 MB, from memory that the process has already;
-/// without this, larger pieces than 128 kB would come fresh from the system each time, page by page. Nothing is touched here, and elsewhere
-/// it does nothing.
+/// The allocator of glibc takes pieces as large as the largest that was ever freed, up to 32 MB, from memory that the
+/// process has already; without this, larger pieces than 128 kB would come fresh from the system each time, page by
+/// page. Nothing is touched here, and elsewhere it does nothing.
 fn keep_freed_memory() {
     drop(std::hint::black_box(Vec::<u8>::with_capacity((32 << 20) - (64 << 10))));
 }

@@ -571,7 +571,8 @@ fn the_adjusted_estimator_says_how_sure_it_is() {
     assert!(text.contains("Adjusted, with 95 % intervals"), "{text}");
 }
 
-/// An adjusted run is predicted from, repeated and constrained like any other; its patients get their own numbers again.
+/// An adjusted run is predicted from, repeated and constrained like any other; its patients get their own numbers
+/// again.
 #[test]
 fn adjusted_runs_are_predicted_from() {
     let desk = Desk::new();

@@ -1,5 +1,6 @@
-//! What dvim says to bad input: the exact words, for each way to go wrong. The words are in `refusals.txt` and `warnings.txt`;
-//! `DVIM_BLESS=1 cargo test -p dvim-cli --test refusals` writes them anew, for a person to read in the diff.
+//! What dvim says to bad input: the exact words, for each way to go wrong. The words are in `refusals.txt` and
+//! `warnings.txt`; `DVIM_BLESS=1 cargo test -p dvim-cli --test refusals` writes them anew, for a person to read in the
+//! diff.
 
 use dvim::internal::error::ProblemKind;
 use std::collections::BTreeSet;

@@ -1,4 +1,5 @@
-//! What can be asked over HTTP, and what is answered. Nothing here touches a file: an address names a route, never a path.
+//! What can be asked over HTTP, and what is answered. Nothing here touches a file: an address names a route, never a
+//! path.
 
 use crate::explorer::Explorer;
 use crate::http::{Request, Response, decode};

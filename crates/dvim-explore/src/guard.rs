@@ -1,10 +1,10 @@
 //! Who may ask: only pages of this server, in a browser that was given the token.
 //!
 //! The server listens on the loopback address alone. That is not enough: any page in the same browser can send requests
-//! there, and a name of a foreign site can be made to point there (DNS rebinding). So a request must name this server as
-//! its host and, where the browser says where it comes from, as its origin; and it must know a secret that was drawn for
-//! this start. The secret stands in the address that is printed; the first answer puts another into a cookie that no
-//! script can read and no foreign site can use.
+//! there, and a name of a foreign site can be made to point there (DNS rebinding). So a request must name this server
+//! as its host and, where the browser says where it comes from, as its origin; and it must know a secret that was drawn
+//! for this start. The secret stands in the address that is printed; the first answer puts another into a cookie that
+//! no script can read and no foreign site can use.
 
 use crate::http::{Request, Response};
 use subtle::ConstantTimeEq;
@@ -81,7 +81,8 @@ impl Guard {
         if request.header("origin")?.is_some_and(|origin| !is_ours(origin)) {
             return Err(Response::refuse(403, "the request comes from another site"));
         }
-        // A link that somebody follows may come from anywhere; whatever else does not come from our own page does not pass.
+        // A link that somebody follows may come from anywhere; whatever else does not come from our own page does not
+        // pass.
         let from = request.header("sec-fetch-site")?;
         if request.path != "/" && from.is_some_and(|s| s != "same-origin" && s != "none") {
             return Err(Response::refuse(403, "the request comes from another site"));

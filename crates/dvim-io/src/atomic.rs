@@ -137,7 +137,8 @@ impl NewFile {
         self.place.path() == other.place.path()
     }
 
-    /// Writes it; it appears when the closure is done. What has changed in its place since it was planned is left alone.
+    /// Writes it; it appears when the closure is done. What has changed in its place since it was planned is left
+    /// alone.
     pub fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let shown = &self.place.shown;
         let (temporary, file) = Temporary::file(&self.place, self.access.mode()).map_err(named(shown, "created"))?;

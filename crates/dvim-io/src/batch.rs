@@ -1,5 +1,5 @@
-//! Several analyses in one directory: imputed data sets that are pooled, or every arm against one control. Each of them is a run
-//! like any other, in a folder of its own.
+//! Several analyses in one directory: imputed data sets that are pooled, or every arm against one control. Each of them
+//! is a run like any other, in a folder of its own.
 
 use crate::atomic::{Directory, Listed, hex};
 use crate::manifest::not_ours;
@@ -53,7 +53,8 @@ pub struct Several {
 }
 
 impl Several {
-    /// Analyses several tables, the parts of a table that a column numbers, or every arm of it. `names` are those of the tables.
+    /// Analyses several tables, the parts of a table that a column numbers, or every arm of it. `names` are those of
+    /// the tables.
     #[allow(clippy::too_many_arguments, reason = "the tables, what to make of them, and what to ask of each")]
     pub fn new(
         tables: Vec<Input>,
@@ -144,7 +145,8 @@ impl Several {
         }
     }
 
-    /// Writes all of it; the directory appears when all is written. With `force` one of its kind, and nothing else, is replaced.
+    /// Writes all of it; the directory appears when all is written. With `force` one of its kind, and nothing else, is
+    /// replaced.
     pub fn write(&self, target: &Path, force: bool, format: EffectsFormat, inputs: &[&Path]) -> io::Result<()> {
         let directory = begin_batch(target, force, inputs)?;
         let mut record = self.record.clone();
@@ -202,8 +204,8 @@ pub(crate) fn listed_batch(directory: &Path) -> Option<Listed> {
     Some(all)
 }
 
-/// The record of several runs and their pooled effects, as CSV; `None` where a directory holds no such record. Its runs are opened
-/// one by one.
+/// The record of several runs and their pooled effects, as CSV; `None` where a directory holds no such record. Its runs
+/// are opened one by one.
 pub fn open_batch(path: &Path) -> Result<Option<(BatchRecord, Vec<u8>)>, OpenError> {
     let fail = |reason: Phrase| OpenError { path: path.to_path_buf(), reason };
     let Ok(text) = read_text(&path.join("summary.json"), MOST_SUMMARY) else { return Ok(None) };

@@ -1,8 +1,8 @@
 //! A file that grows by whole lines, for work that may be interrupted and taken up again.
 //!
-//! The first line says under which settings the others were made. A line counts when its end is there: what a crash left
-//! of a last line is cut off when the file is opened again, and its work is done anew. While a journal is open no other
-//! process can open it.
+//! The first line says under which settings the others were made. A line counts when its end is there: what a crash
+//! left of a last line is cut off when the file is opened again, and its work is done anew. While a journal is open no
+//! other process can open it.
 
 use crate::atomic::named;
 use std::fs::{File, OpenOptions};
@@ -32,7 +32,8 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, or begins it, in a folder that is made where there is none, with `settings` (one line). Gives the lines that are there, without the first.
+    /// Opens the journal at `path`, or begins it, in a folder that is made where there is none, with `settings` (one
+    /// line). Gives the lines that are there, without the first.
     pub fn open(path: &Path, settings: &str) -> Result<(Journal, Vec<String>), JournalError> {
         let failed = |e: io::Error| JournalError::Io(path.to_path_buf(), e);
         let folder = path.parent().filter(|f| !f.as_os_str().is_empty());

@@ -112,8 +112,8 @@ struct Header {
     /// Numbers of each unit's corrected values; 0 in files from before they had variances.
     #[serde(default)]
     corrected: usize,
-    /// The model of each fold of each split, split after split; empty in files from before they were kept. The covariances of their
-    /// parameters follow the corrected values.
+    /// The model of each fold of each split, split after split; empty in files from before they were kept. The
+    /// covariances of their parameters follow the corrected values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fold_models: Vec<PredictorRecord>,
 }

@@ -40,7 +40,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// A table that was read from a file. Its folder is not recorded: where a user keeps patients' data is nobody's business.
+    /// A table that was read from a file. Its folder is not recorded: where a user keeps patients' data is nobody's
+    /// business.
     pub fn of_file(file: &Path, read: ReadTable) -> Input {
         let n_rows = read.table.n_rows();
         let record = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
@@ -126,7 +127,8 @@ const OF_ADJUSTED: [Setting; 5] =
 /// Settings that only the paper's estimator uses.
 const OF_PAPER: [Setting; 3] = [Setting::TrainFraction, Setting::Metric, Setting::Scale];
 
-/// Refuses settings that were given and that the estimator would not look at. A group size is among them only where it is `auto`.
+/// Refuses settings that were given and that the estimator would not look at. A group size is among them only where it
+/// is `auto`.
 pub fn refuse_idle(estimator: &Estimator, given: impl IntoIterator<Item = Setting>) -> Result<(), Error> {
     let (chosen, other, rule, of_other): (_, _, _, &[Setting]) = match estimator {
         Estimator::Paper => ("paper", "adjusted", "only the adjusted estimator uses it", &OF_ADJUSTED),
@@ -451,8 +453,8 @@ impl Compared {
     }
 }
 
-/// Begins the directory of a comparison. With `force` a comparison that holds nothing but what dvim wrote, unchanged, is
-/// replaced; none of its files may be one of the `inputs`.
+/// Begins the directory of a comparison. With `force` a comparison that holds nothing but what dvim wrote, unchanged,
+/// is replaced; none of its files may be one of the `inputs`.
 pub fn begin_comparison(target: &Path, force: bool, inputs: &[&Path]) -> io::Result<Directory> {
     manifest::begin(target, force, COMPARE, inputs)
 }

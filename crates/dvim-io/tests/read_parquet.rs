@@ -137,8 +137,8 @@ fn refusals() {
     }
 }
 
-/// `DVIM_PYARROW=folder cargo test … -- --ignored`, where the folder holds a `t.csv` and Parquet files of the same table,
-/// all written by pyarrow: the columns must be equal, value by value.
+/// `DVIM_PYARROW=folder cargo test … -- --ignored`, where the folder holds a `t.csv` and Parquet files of the same
+/// table, all written by pyarrow: the columns must be equal, value by value.
 #[test]
 #[ignore = "needs files written by pyarrow"]
 fn files_of_pyarrow_equal_their_csv() {

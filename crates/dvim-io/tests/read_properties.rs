@@ -17,7 +17,8 @@ fn missing(text: &str) -> bool {
     ["", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "."].contains(&text)
 }
 
-/// Text as awkward as it comes: delimiters, quotes, line ends, blanks, numbers with zeros in front, letters of all lands.
+/// Text as awkward as it comes: delimiters, quotes, line ends, blanks, numbers with zeros in front, letters of all
+/// lands.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-c,;\"\n\r\t é€𝄞#-]{0,6}",

@@ -1,6 +1,6 @@
 //! Columns out of Arrow's C interface, which polars, pyarrow, DuckDB and others share:
-//! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>. A column of doubles that comes in one piece
-//! and without gaps is read where it is; every other column is converted as a Parquet file would be.
+//! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>. A column of doubles that comes in one
+//! piece and without gaps is read where it is; every other column is converted as a Parquet file would be.
 
 use crate::table::{TextBuilder, Unreadable};
 use arrow_array::cast::AsArray;

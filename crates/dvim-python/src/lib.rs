@@ -1,5 +1,6 @@
 //! The Python face: conversion, and nothing else. The engine (`dvim`), the records (`dvim-report`) and the tasks
-//! (`dvim-io`) that the command line calls are called here. What users see is `python/dvim`; this module is private to it.
+//! (`dvim-io`) that the command line calls are called here. What users see is `python/dvim`; this module is private to
+//! it.
 
 mod arrow;
 mod columns;

@@ -359,7 +359,8 @@ impl Run {
         (options.default_id, options.text)
     }
 
-    /// Effects of new patients, who is in their groups where that is asked for, and two counts of those without an estimate.
+    /// Effects of new patients, who is in their groups where that is asked for, and two counts of those without an
+    /// estimate.
     #[pyo3(signature = (table, id, max_distance, groups, threads, progress))]
     #[allow(clippy::too_many_arguments, reason = "called from one place in Python, by position")]
     fn predict<'py>(
@@ -644,7 +645,8 @@ impl CureModel {
         json(&ModelRecord::from(&self.0))
     }
 
-    /// Cure probability, mean event time and, for each of `times`, the probability of no event by then: for each unit, a row.
+    /// Cure probability, mean event time and, for each of `times`, the probability of no event by then: for each unit,
+    /// a row.
     fn predict(&self, py: Python<'_>, covariates: &Bound<'_, PyAny>, times: Vec<f64>) -> PyResult<Vec<Vec<f64>>> {
         let x = PyBuffer::<f64>::get(covariates)?.to_vec(py)?;
         let p = self.0.n_covariates();

@@ -33,14 +33,16 @@ impl Watch for Watched {
     }
 }
 
-/// Runs `work` without the interpreter lock, on threads of its own as [`run`] does: the engine's shared threads are not there in a forked child, which would wait for them forever.
+/// Runs `work` without the interpreter lock, on threads of its own as [`run`] does: the engine's shared threads are not
+/// there in a forked child, which would wait for them forever.
 pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = rayon::ThreadPoolBuilder::new().build().map_err(|e| errors::bug(&e.to_string()))?;
     Ok(py.detach(|| pool.install(work)))
 }
 
-/// Runs `work` on `threads` threads of its own (all cores by default) while Python goes on listening. `progress` is called
-/// with the stage, the steps done and their number. A pool is made for each call: it survives a fork of the process.
+/// Runs `work` on `threads` threads of its own (all cores by default) while Python goes on listening. `progress` is
+/// called with the stage, the steps done and their number. A pool is made for each call: it survives a fork of the
+/// process.
 pub fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: Option<usize>,

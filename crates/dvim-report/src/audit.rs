@@ -50,7 +50,8 @@ pub struct FollowUpRecord {
     pub maller_zhou_q: Option<f64>,
     /// Maller and Zhou's α; small: sufficient by their rule.
     pub maller_zhou_alpha: Option<f64>,
-    /// Events expected after H if the tail goes on as it ends, as a share of all; `null` where the tail does not flatten.
+    /// Events expected after H if the tail goes on as it ends, as a share of all; `null` where the tail does not
+    /// flatten.
     pub extrapolated_further: Option<f64>,
     /// Small: not sufficient (after Xie and others).
     pub p_extrapolated: Option<f64>,
@@ -263,7 +264,8 @@ pub struct SensitivityRecord {
     pub e_value_interval: Option<f64>,
     /// (Γ, least, most) of the average cure effect under a confounder of strength Γ.
     pub confounding: Vec<[f64; 3]>,
-    /// Average cure effect from the worst to the best case of the censored: least, all events, estimated, all cured, most.
+    /// Average cure effect from the worst to the best case of the censored: least, all events, estimated, all cured,
+    /// most.
     pub censoring: Option<[f64; 5]>,
     /// Mean share of a group censored before H: treated, control.
     pub censored_share: Option<[f64; 2]>,

@@ -257,8 +257,8 @@ pub(crate) struct Shown {
     pub(crate) rows: Vec<Vec<String>>,
 }
 
-/// `effects.csv` of imputed data sets: one row for each patient who is estimated in some of them. A value is there where every
-/// data set defines it; flags are those of any data set, with the number of data sets.
+/// `effects.csv` of imputed data sets: one row for each patient who is estimated in some of them. A value is there
+/// where every data set defines it; flags are those of any data set, with the number of data sets.
 pub fn write_pooled_effects(out: &mut impl Write, cohort: &Cohort, pooled: &PooledRun) -> io::Result<()> {
     let mut names: Vec<String> = vec!["id".into(), "treatment".into()];
     names.extend(VALUES.map(String::from));

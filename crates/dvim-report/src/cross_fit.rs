@@ -109,8 +109,8 @@ pub struct CrossFitRecord {
     /// Further deals.
     #[serde(default, skip_serializing_if = "Vec::is_empty", alias = "further_splits")]
     pub further_deals: Vec<DealRecord>,
-    /// Medians over patients of the standard deviations of the cure effect and the time effect over the splits that left a patient out; not
-    /// there with one deal.
+    /// Medians over patients of the standard deviations of the cure effect and the time effect over the splits that
+    /// left a patient out; not there with one deal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split_sd: Option<[f64; 2]>,
     /// The average effects of each split over the patients that it left out; not there in runs of earlier versions.

@@ -1,7 +1,7 @@
 //! The figures of a run as functions of its records, for the report, `dvim plot` and the explorer.
 //!
-//! Each function gives the data of a figure, whose `svg` draws it: nothing is read or written, and equal records give equal
-//! figures. Words for those who cannot see a figure are made from the same records.
+//! Each function gives the data of a figure, whose `svg` draws it: nothing is read or written, and equal records give
+//! equal figures. Words for those who cannot see a figure are made from the same records.
 
 use crate::audit::{AuditRecord, BalanceRecord};
 use crate::plot::stack;
@@ -206,8 +206,8 @@ pub fn effects(analysis: &Analysis, summary: &Summary, side: Estimand, look: &Lo
     }
 }
 
-/// Each patient's two effects, with the average and some patients (positions in [`Analysis::units`]) picked out, each with
-/// the cross of its two intervals.
+/// Each patient's two effects, with the average and some patients (positions in [`Analysis::units`]) picked out, each
+/// with the cross of its two intervals.
 pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[usize], look: &Look) -> EffectPlane {
     let of = |estimand| summary.average(estimand, "all").and_then(estimate_of);
     let average = of("cure_effect").zip(of("time_effect"));

@@ -301,7 +301,8 @@ pub struct AdjustedOptionsRecord {
     /// Splits that share one deal at most; not there in the first runs, whose splits were folds.
     #[serde(default)]
     pub folds: Option<usize>,
-    /// The number of splits of each deal; not there in runs from before splits were counted in all, whose `splits` were deals.
+    /// The number of splits of each deal; not there in runs from before splits were counted in all, whose `splits`
+    /// were deals.
     #[serde(default)]
     pub deals: Vec<usize>,
     /// The latency family; `null` means chosen from the data.

@@ -57,7 +57,8 @@ pub const EFFECT_COLUMNS: [&str; 33] = [
 /// Further columns under the adjusted estimator: what the groups alone gave.
 pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
 
-/// Further columns where there are several deals: standard deviations of a patient's effects over the splits that left the patient out.
+/// Further columns where there are several deals: standard deviations of a patient's effects over the splits that left
+/// the patient out.
 pub const SPLIT_COLUMNS: [&str; 2] = ["cure_effect_split_sd", "time_effect_split_sd"];
 
 /// A row under construction. Numbers are written with the fewest digits that read back as the same

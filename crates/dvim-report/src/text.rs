@@ -327,8 +327,8 @@ pub fn about_averages(s: &Summary) -> Option<&'static str> {
     )
 }
 
-/// The number of splits, and the standard deviations of their averages: cure effect in points, time effect, both by chance. Nothing in a
-/// run of an earlier version.
+/// The number of splits, and the standard deviations of their averages: cure effect in points, time effect, both by
+/// chance. Nothing in a run of an earlier version.
 fn split_spread(found: &CrossFitRecord) -> Option<(usize, [String; 4])> {
     let x = found.split_averages_sd.as_ref()?;
     let points = |v: f64| short(100.0 * v);
@@ -398,7 +398,8 @@ pub fn decimals_of(size: f64) -> usize {
     if size > 0.0 && size.is_finite() { (1.0 - size.log10().floor()).clamp(0.0, 6.0) as usize } else { 2 }
 }
 
-/// Decimals with which an interval's ends are written: two significant digits of a quarter of it, which is the standard error at 95 %.
+/// Decimals with which an interval's ends are written: two significant digits of a quarter of it, which is the standard
+/// error at 95 %.
 ///
 /// ```
 /// use dvim_report::text::decimals_between;

@@ -3,7 +3,8 @@
 use dvim_report::plot::page::{Table, figure, page};
 use dvim_report::plot::*;
 
-/// Checks that text is well-formed XML of the kind the plots write: tags nest, attributes are quoted, entities are known.
+/// Checks that text is well-formed XML of the kind the plots write: tags nest, attributes are quoted, entities are
+/// known.
 fn assert_well_formed(xml: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = xml;

@@ -1,7 +1,8 @@
-//! Other readings of the paper's rows, beside ours: `cargo run --release -p dvim-study --example readings -- [REPS [confounded]]`.
+//! Other readings of the paper's rows, beside ours: `cargo run --release -p dvim-study --example readings -- [REPS
+//! [confounded]]`.
 //!
-//! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the error of
-//! each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
+//! The paper names its comparators in a sentence each, so that several methods answer to each name. This prints the
+//! error of each reading that was tried, K = 50, as a Markdown table (cure × 100 / time), for docs/study.md.
 
 use dvim::internal::cohort::Arm;
 use dvim::internal::compare::cox::{self, CoxFit, Ties};

@@ -1,14 +1,14 @@
 //! How near the truth the product's own estimators come, in the paper's scenarios and in worlds where the cure model is
 //! wrong: the paper's estimator, cure models alone and the adjusted estimator, on the same data and the same units.
 //!
-//! - *paper*: Algorithm 1 with K = 50 from 5,000 units on, else 35; covariates as recorded in the paper's four scenarios,
-//!   as in its study, and standardised in the worlds.
+//! - *paper*: Algorithm 1 with K = 50 from 5,000 units on, else 35; covariates as recorded in the paper's four
+//!   scenarios, as in its study, and standardised in the worlds.
 //! - *model*: the two cure models of that very fit, each trained on 35 % of its arm, without matching.
 //! - *own model*: the cross-fitted models of the adjusted estimator, without groups: what the correction starts from.
 //! - *adjusted*: the adjusted estimator with its defaults.
 //!
-//! Errors are taken over the units that the paper's estimator estimates, 65 % of each arm, for all of them: the adjusted
-//! estimator has an estimate for every unit, but what is compared should be compared on the same units.
+//! Errors are taken over the units that the paper's estimator estimates, 65 % of each arm, for all of them: the
+//! adjusted estimator has an estimate for every unit, but what is compared should be compared on the same units.
 
 use crate::record::{Cell, Experiment, Job, Record, Settings};
 use crate::table::{Records, markdown_table, write_to};
@@ -111,8 +111,8 @@ pub struct Row {
     pub reps: usize,
     /// Mean absolute errors by [`ESTIMATORS`]: of the cure effect × 100, of the time effect.
     pub errors: [[f64; 2]; ESTIMATORS.len()],
-    /// Root mean square over data sets of the spread (standard deviation) of errors within a data set, in the same order.
-    /// Where the true effects do not vary this is the spread of the estimated ones.
+    /// Root mean square over data sets of the spread (standard deviation) of errors within a data set, in the same
+    /// order. Where the true effects do not vary this is the spread of the estimated ones.
     pub spreads: [[f64; 2]; ESTIMATORS.len()],
 }
 

@@ -1,10 +1,11 @@
-//! Do the intervals hold, and have the tests their size? Both estimators on the same data, in the paper's scenarios and where there is no or one
-//! constant effect; the worlds where the model is wrong get a tenth of the data sets.
+//! Do the intervals hold, and have the tests their size? Both estimators on the same data, in the paper's scenarios and
+//! where there is no or one constant effect; the worlds where the model is wrong get a tenth of the data sets.
 //!
-//! - *averages*: the share of data sets whose 95 % interval holds the population's average (over everybody, over the treated), and its mean width;
-//!   the truth is the average over a draw of 400,000 units;
+//! - *averages*: the share of data sets whose 95 % interval holds the population's average (over everybody, over the
+//!   treated), and its mean width; the truth is the average over a draw of 400,000 units;
 //! - *units*: the mean over units of the share whose interval holds their own effect;
-//! - *heterogeneity*: the share of data sets in which the test says that effects vary. Where they do not that is its size, elsewhere its power.
+//! - *heterogeneity*: the share of data sets in which the test says that effects vary. Where they do not that is its
+//!   size, elsewhere its power.
 
 use crate::accuracy::group_size;
 use crate::record::{Experiment, Held, Intervals, Job, Record, Settings, Tested, UnitsHeld};

@@ -10,9 +10,10 @@
 //! ```
 //!
 //! which holds on every data set because the sum telescopes. The paper has three parts; its "censoring and unknown cure
-//! status" is the sum of our second and third. They are kept apart because they are different things: the second is that
-//! each unit is seen in one arm only, so that a group is drawn from half as many units and time groups contain cured ones; in
-//! the third the groups are the same, member by member, and only the censoring of their outcomes differs.
+//! status" is the sum of our second and third. They are kept apart because they are different things: the second is
+//! that each unit is seen in one arm only, so that a group is drawn from half as many units and time groups contain
+//! cured ones; in the third the groups are the same, member by member, and only the censoring of their outcomes
+//! differs.
 //!
 //! A difference of errors is not the error of a difference: parts of the mean *absolute* error say what each handicap
 //! costs when it is added last but one, not independent shares. For the mean *squared* error the third part is close to
@@ -44,7 +45,8 @@ pub struct Decomposition {
     pub measure: &'static str,
     /// The error of the paper's method.
     pub total: Spread,
-    /// The parts, in the order of [`PARTS`]: mean and standard deviation over data sets of the difference on a data set.
+    /// The parts, in the order of [`PARTS`]: mean and standard deviation over data sets of the difference on a data
+    /// set.
     pub parts: [Spread; 4],
 }
 

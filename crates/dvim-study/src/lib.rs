@@ -1,10 +1,12 @@
 //! The paper's simulation study: every table, the decomposition of its errors, and its theorems as experiments.
 //!
 //! 1. [`paper`]: the published figures.
-//! 2. [`record`]: one [`record::Job`] is one data set of one experiment; its [`record::Record`] is what was measured on it.
+//! 2. [`record`]: one [`record::Job`] is one data set of one experiment; its [`record::Record`] is what was measured on
+//!    it.
 //! 3. [`oracle`]: what only a simulation can estimate.
 //! 4. [`dataset`]: every method on one data set.
-//! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`]: the product's own estimators, beyond the paper.
+//! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`]: the product's own estimators, beyond the
+//!    paper.
 //! 6. [`runner`]: runs jobs on all threads and hands over each record as it is made.
 //! 7. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
 //!

@@ -1,13 +1,14 @@
 //! Oracles: estimates that only a simulation can make, because they use what an analyst cannot see.
 //!
-//! All match on the *true* weights, `(|β₁| + |β₀|)/2` for cure and `(|λ₁| + |λ₀|)/2` for time, on covariates as recorded.
+//! All match on the *true* weights, `(|β₁| + |β₀|)/2` for cure and `(|λ₁| + |λ₀|)/2` for time, on covariates as
+//! recorded.
 //!
-//! - **Full oracle**: both potential outcomes of every estimation unit are seen, uncensored. A cure group is the K nearest
-//!   of all estimation units, whatever their arm; Ŝ_z(H) is the share of it that is cured under z. A time group of
-//!   arm z is the K nearest of the units that are uncured under z; CMET_z is their mean event time.
+//! - **Full oracle**: both potential outcomes of every estimation unit are seen, uncensored. A cure group is the K
+//!   nearest of all estimation units, whatever their arm; Ŝ_z(H) is the share of it that is cured under z. A time group
+//!   of arm z is the K nearest of the units that are uncured under z; CMET_z is their mean event time.
 //! - **Partial oracle**: the pools and observed outcomes of every other method, in groups made with the true weights.
-//! - **Partial oracle, uncensored**: the very groups of the partial oracle, each member's outcome under its own arm seen to
-//!   the end. What separates it from the partial oracle is censoring and nothing else.
+//! - **Partial oracle, uncensored**: the very groups of the partial oracle, each member's outcome under its own arm
+//!   seen to the end. What separates it from the partial oracle is censoring and nothing else.
 
 use dvim::internal::arm::{Arm, ByArm};
 use dvim::internal::cohort::Cohort;

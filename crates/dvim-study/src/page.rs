@@ -27,8 +27,9 @@ pub struct Figure {
     pub caption: String,
 }
 
-/// The paper's Figure 1: treatment raises the cure probability and shortens the mean event time. The curves are those of two
-/// mixture cure models, `S(t) = p + (1 − p)·G(t)`, G a Weibull survival function truncated at H; nothing is estimated.
+/// The paper's Figure 1: treatment raises the cure probability and shortens the mean event time. The curves are those
+/// of two mixture cure models, `S(t) = p + (1 − p)·G(t)`, G a Weibull survival function truncated at H; nothing is
+/// estimated.
 pub fn concept() -> Figure {
     const H: f64 = 3_650.0;
     let arm = |label: &str, cured: f64, scale: f64| {
@@ -74,7 +75,8 @@ pub fn concept() -> Figure {
     }
 }
 
-/// The job whose data set the paper's Figure 2 is drawn from: one data set, effects in both parts on disjoint covariates.
+/// The job whose data set the paper's Figure 2 is drawn from: one data set, effects in both parts on disjoint
+/// covariates.
 pub fn box_job(settings: &Settings) -> Job {
     Job::new(Experiment::Base, Scenario::BothIndependent, settings.n_units, 0)
 }

@@ -68,7 +68,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job on a scenario; all experiments but [`Experiment::Accuracy`] and [`Experiment::Coverage`] are on the paper's.
+    /// A job on a scenario; all experiments but [`Experiment::Accuracy`] and [`Experiment::Coverage`] are on the
+    /// paper's.
     pub fn new(experiment: Experiment, scenario: Scenario, n_units: usize, rep: usize) -> Job {
         let scenario = Scenario::ALL.iter().position(|s| *s == scenario).expect("all scenarios are listed");
         Job { rep, experiment, n_units, scenario }

@@ -42,8 +42,8 @@ pub enum Stopped<E> {
     Cancelled,
 }
 
-/// Does the jobs that are not done yet, in their order, one on each thread. `keep` is given each record when it is made, one
-/// at a time. Returns all records, old and new, by key.
+/// Does the jobs that are not done yet, in their order, one on each thread. `keep` is given each record when it is
+/// made, one at a time. Returns all records, old and new, by key.
 pub fn run<E: Send>(
     settings: &Settings,
     mut jobs: Vec<Job>,

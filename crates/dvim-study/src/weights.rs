@@ -1,17 +1,17 @@
-//! Theorem 2 as an experiment: among weights of equal sum none gives a smaller Lipschitz bound than |β|, and the error of
-//! matching rises as weights move away from it.
+//! Theorem 2 as an experiment: among weights of equal sum none gives a smaller Lipschitz bound than |β|, and the error
+//! of matching rises as weights move away from it.
 //!
 //! The theorem bounds the Lipschitz constant of one arm's target under d_W by a constant times
-//! `‖b‖_{W⁻¹} = √(Σ b_j² / w_j)`, b being that arm's coefficients of the cure or of the time part; under Σ w = c the smallest is
-//! `Σ|b| / √c`, at w ∝ |b| and nowhere else (Cauchy–Schwarz). So the experiment takes one arm, the treated one, whose coefficients
-//! are not all zero in any scenario, and weights of sum 1:
+//! `‖b‖_{W⁻¹} = √(Σ b_j² / w_j)`, b being that arm's coefficients of the cure or of the time part; under Σ w = c the
+//! smallest is `Σ|b| / √c`, at w ∝ |b| and nowhere else (Cauchy–Schwarz). So the experiment takes one arm, the treated
+//! one, whose coefficients are not all zero in any scenario, and weights of sum 1:
 //!
 //! - *moved*: `(1 − t)·|b|/Σ|b| + t·u`, u uniform on the simplex: a share t of the weight is put anywhere;
 //! - *power*: `∝ |b|^q`; q = 1 is the theorem's, q = 0 is Euclidean distance *on the covariates that matter*.
 //!
 //! The *error* is that of the group's curve against the truth of the arm, with observed outcomes and K = 50. Its noise
-//! does not depend on weights, so the *discrepancy* is given too: the same group's mean of the truth less the truth of the unit,
-//! which is what the theorem bounds.
+//! does not depend on weights, so the *discrepancy* is given too: the same group's mean of the truth less the truth of
+//! the unit, which is what the theorem bounds.
 
 use crate::oracle::raw_metric;
 use crate::record::{Cell, Experiment, Job, Record, Settings};

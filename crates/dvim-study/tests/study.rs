@@ -63,9 +63,9 @@ const COMMITTED: [(Table, &str); 3] = [
     (Table::Confounded, include_str!("../../../docs/study/confounded.csv")),
 ];
 
-/// One data set of every scenario and table, of a seed that the committed run did not use. Each cell must lie within five
-/// standard deviations of a single data set about the committed mean: SD·√(1 + 1/reps). An SD over few data sets may be
-/// too small by luck, so it is taken as at least 1.5 % of the mean.
+/// One data set of every scenario and table, of a seed that the committed run did not use. Each cell must lie within
+/// five standard deviations of a single data set about the committed mean: SD·√(1 + 1/reps). An SD over few data sets
+/// may be too small by luck, so it is taken as at least 1.5 % of the mean.
 #[test]
 fn every_cell_of_every_table_is_in_its_band() {
     let settings = Settings::new(2, 20_000);
@@ -108,7 +108,8 @@ fn every_cell_of_every_table_is_in_its_band() {
 fn inconsistent(table: Table, method: Method, scenario: Scenario, what: &str) -> bool {
     use Method::*;
     match (table, method, what) {
-        // 38.5 and 45.9 at K = 50 against 24.8 and 27.5 at K = 100, where the other scenarios fall by a third, not by two.
+        // 38.5 and 45.9 at K = 50 against 24.8 and 27.5 at K = 100, where the other scenarios fall by a third, not by
+        // two.
         (Table::Main, McmKnn | McmKnnCombined, "time") => scenario == Scenario::BothOverlap,
         // The two rows look exchanged: the combined metric cannot beat the one that is made for time.
         (Table::Confounded, McmKnn | McmKnnCombined, "time") => scenario != Scenario::CureOnly,
@@ -116,8 +117,9 @@ fn inconsistent(table: Table, method: Method, scenario: Scenario, what: &str) ->
     }
 }
 
-/// A cell that we do not reproduce: under confounding the pooled Cox model that selects features misses x19 in many data sets of
-/// *cure only*: it makes events more likely on treatment and delays them, which cancels on average. Said in docs/study.md.
+/// A cell that we do not reproduce: under confounding the pooled Cox model that selects features misses x19 in many
+/// data sets of *cure only*: it makes events more likely on treatment and delays them, which cancels on average. Said
+/// in docs/study.md.
 fn not_reproduced(table: Table, method: Method, scenario: Scenario) -> bool {
     (table, method, scenario) == (Table::Confounded, Method::FeatureSelectionKnn, Scenario::CureOnly)
 }

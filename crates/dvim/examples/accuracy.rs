@@ -1,6 +1,6 @@
 #![allow(clippy::print_stdout)]
-//! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N SEEDS penalties`; with covariates that say
-//! nothing, P in all: `accuracy N SEEDS wide=P`.
+//! Errors of both estimators against the truth: `accuracy N SEEDS`; of the adjusted one under each penalty: `accuracy N
+//! SEEDS penalties`; with covariates that say nothing, P in all: `accuracy N SEEDS wide=P`.
 
 use dvim::internal::analysis;
 use dvim::internal::metric::Scale;

@@ -1,8 +1,8 @@
 //! Times the search on points read from files; called by bench/search.py and bench/callgrind.sh.
 //!
 //! `bench_search REFERENCE QUERIES DIM K REPEATS [OUT]`: raw little-endian f64 files, row-major. Prints the
-//! seconds of each build, of each search, and of processor time in the search; writes OUT.index (u32) and OUT.distance (f64) when asked to.
-//! With `stream` for OUT the neighbours are visited, not kept.
+//! seconds of each build, of each search, and of processor time in the search; writes OUT.index (u32) and OUT.distance
+//! (f64) when asked to. With `stream` for OUT the neighbours are visited, not kept.
 
 use std::io::Write as _;
 use std::time::Instant;

@@ -106,8 +106,8 @@ pub struct Analysis {
 const KEPT: usize = 750_000_000;
 
 impl Analysis {
-    /// Finds the groups of the estimated units of a fit: of a new one, or of one that was saved. `corrected` holds the corrected
-    /// values of each unit of the cohort; it is empty where groups are not corrected.
+    /// Finds the groups of the estimated units of a fit: of a new one, or of one that was saved. `corrected` holds the
+    /// corrected values of each unit of the cohort; it is empty where groups are not corrected.
     pub fn from_fit(fit: Fit, corrected: &[Corrected], cohort: &Cohort, watch: &dyn Watch) -> Result<Analysis, Error> {
         Analysis::of_fit(fit, corrected, cohort, watch, false)
     }
@@ -254,16 +254,16 @@ impl Fit {
         Fit { options, is_training, deals, residuals: Vec::new(), description }
     }
 
-    /// Estimates units with these covariates (row-major, as recorded) against the cohort, without the constraints of the
-    /// options. A pure function of its arguments: shards of units can be estimated anywhere, in any order.
+    /// Estimates units with these covariates (row-major, as recorded) against the cohort, without the constraints of
+    /// the options. A pure function of its arguments: shards of units can be estimated anywhere, in any order.
     pub fn estimate(&self, cohort: &Cohort, covariates: &[f64], watch: &dyn Watch) -> Result<Vec<Effect>, Error> {
         let own = vec![None; covariates.len() / cohort.n_covariates()];
         let found = Newcomers::unconstrained(self, cohort)?.estimate(covariates, &own, watch)?;
         Ok(found.into_iter().map(|e| e.expect("without constraints each unit is served")).collect())
     }
 
-    /// Estimates units under the constraints of the options. `own` is the position in the cohort of each unit that is in it. A
-    /// unit without enough candidates has no effect.
+    /// Estimates units under the constraints of the options. `own` is the position in the cohort of each unit that is
+    /// in it. A unit without enough candidates has no effect.
     pub fn estimate_under_constraints(
         &self,
         cohort: &Cohort,
@@ -280,8 +280,8 @@ pub fn run(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Anal
     run_with(cohort, options, watch, false)
 }
 
-/// Does what [`run`] does, and keeps the groups (4 bytes for each member), so that an audit need not search again. Up to 3 GB of
-/// them; beyond that they are forgotten, and the audit takes longer to say the same.
+/// Does what [`run`] does, and keeps the groups (4 bytes for each member), so that an audit need not search again. Up
+/// to 3 GB of them; beyond that they are forgotten, and the audit takes longer to say the same.
 pub fn run_for_audit(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Analysis, Error> {
     run_with(cohort, options, watch, true)
 }
@@ -337,8 +337,8 @@ const MOST_DESCRIBED: usize = 60;
 /// Events of the smaller arm for each covariate of those models: the rule of thumb for models without penalty.
 const EVENTS_FOR_ONE: usize = 10;
 
-/// Which covariates the models that describe an adjusted run have: `None` for all. Else those of largest weight in the metrics, as many as the
-/// events allow.
+/// Which covariates the models that describe an adjusted run have: `None` for all. Else those of largest weight in the
+/// metrics, as many as the events allow.
 fn described(cohort: &Cohort, metrics: &ByEstimand<Metric>) -> Option<Vec<bool>> {
     if cohort.n_covariates() <= MOST_DESCRIBED {
         return None;

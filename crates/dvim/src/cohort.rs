@@ -1,8 +1,8 @@
 //! The cohort: units with a time, an event, an arm and covariates, and the horizon.
 //!
-//! This is the only door, for tables ([`Cohort::admit`]) and for arrays ([`Cohort::from_parts`]). Everything that can be wrong is
-//! found here, all at once; once a [`Cohort`] exists nothing downstream validates. Three policies are applied here and
-//! nowhere else (docs/methods.md, "The door"):
+//! This is the only door, for tables ([`Cohort::admit`]) and for arrays ([`Cohort::from_parts`]). Everything that can
+//! be wrong is found here, all at once; once a [`Cohort`] exists nothing downstream validates. Three policies are
+//! applied here and nowhere else (docs/methods.md, "The door"):
 //!
 //! - **Order.** Units are sorted by id, so that no later result depends on the order of rows.
 //! - **Horizon.** A time at or beyond H becomes (H, no event): the unit reached the horizon.
@@ -107,7 +107,8 @@ pub struct Roles {
     pub cluster: Option<String>,
     /// Time from which a unit is watched; a date where `dates` is given.
     pub entry: Option<String>,
-    /// The cause of interest, where the event column holds causes: 0 is censored, any other value an event of another cause.
+    /// The cause of interest, where the event column holds causes: 0 is censored, any other value an event of another
+    /// cause.
     pub cause: Option<String>,
 }
 
@@ -158,7 +159,8 @@ impl Roles {
         out
     }
 
-    /// What a column is for: time, start, end, event, treatment, weights, cluster, entry, id, filter, dropped, covariate or unused.
+    /// What a column is for: time, start, end, event, treatment, weights, cluster, entry, id, filter, dropped,
+    /// covariate or unused.
     pub fn role_of(&self, name: &str, id: Option<&str>) -> &'static str {
         if let Some((part, _)) = self.parts(id).into_iter().find(|(_, n)| *n == name) {
             return part;
@@ -343,8 +345,8 @@ impl Cohort {
         self
     }
 
-    /// A cohort from arrays that the door has seen: sorts by id, applies the horizon and merges tied times. `capped` are times
-    /// and events at the horizon, where they are known already.
+    /// A cohort from arrays that the door has seen: sorts by id, applies the horizon and merges tied times. `capped`
+    /// are times and events at the horizon, where they are known already.
     pub(crate) fn of_units(units: Units, mut capped: Option<(Vec<f64>, Vec<bool>)>, horizon: f64) -> Cohort {
         let p = units.names.len();
         let order = id_order(&units.ids);
@@ -478,7 +480,8 @@ impl Cohort {
         self.extras.weight.as_ref().map_or(1.0, |w| w[i])
     }
 
-    /// Effective number of units of an arm under the case weights, `(Σw)²/Σw²` [Kish 1965]: their number where there are none.
+    /// Effective number of units of an arm under the case weights, `(Σw)²/Σw²` [Kish 1965]: their number where there
+    /// are none.
     pub fn effective_size(&self, arm: Arm) -> f64 {
         let weights = || (0..self.n_units()).filter(|&i| self.arm[i] == arm).map(|i| self.weight(i));
         let (sum, square) = weights().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
@@ -564,8 +567,8 @@ pub fn labels(table: &Table, column: &str, most: usize) -> Option<Vec<String>> {
     table.column(column).map(|c| read::distinct(c, most))
 }
 
-/// The ids of the rows that the filters keep, as text: who a table is of, before any other rule. `None` where no column holds ids
-/// or a filter names none.
+/// The ids of the rows that the filters keep, as text: who a table is of, before any other rule. `None` where no column
+/// holds ids or a filter names none.
 pub fn patients(table: &Table, roles: &Roles) -> Option<Vec<String>> {
     let ids = table.column(roles.id_column(table.columns().iter().map(|c| c.name.as_str()))?)?;
     let filters: Option<Vec<_>> =

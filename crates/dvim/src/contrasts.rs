@@ -27,8 +27,8 @@ pub struct Contrast {
     pub n_units: usize,
 }
 
-/// Effects of several arms against one control, for each estimand over all estimated patients of the two arms. The comparisons
-/// share the control arm; neither Bonferroni nor Holm asks that they be independent.
+/// Effects of several arms against one control, for each estimand over all estimated patients of the two arms. The
+/// comparisons share the control arm; neither Bonferroni nor Holm asks that they be independent.
 pub fn compare_arms(arms: &[(String, &Audit)], confidence: f64) -> Vec<Contrast> {
     let mut out = Vec::new();
     for estimand in ["cure_effect", "cure_effect_corrected", "time_effect", "time_effect_corrected"] {

@@ -2,9 +2,9 @@
 //!
 //! `logit S(x) = logit S_model(x) + w (logit S_G − logit S̄_G)`, `m(x) = m_model(x) · (m_G / m̄_G)^w`,
 //!
-//! with S_G and m_G what the group's curve gives, S̄_G and m̄_G the model's means over the group, and w a weight. The variance
-//! on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what the offsets vary beyond the
-//! noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
+//! with S_G and m_G what the group's curve gives, S̄_G and m̄_G the model's means over the group, and w a weight. The
+//! variance on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what the offsets
+//! vary beyond the noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
 
 use crate::arm::ByArm;
 use crate::effect::{Corrected, Four, all_four};
@@ -128,9 +128,10 @@ impl Offset {
 
 /// Variance of `logit S̃_G` given who the members are: `within/(n′ S̃ (1 − S̃))` with n′ the group's effective size.
 ///
-/// Where Greenwood's sum G is defined, `1/(n′ S̃ (1 − S̃))` is `G/(1 − S)²`: the variance of members drawn at random. Only the share
-/// `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` of it is left when the members' probabilities of cure p_i are as the model
-/// says. The rest is how the members differ, which the offset does not carry: it compares them with the same p_i.
+/// Where Greenwood's sum G is defined, `1/(n′ S̃ (1 − S̃))` is `G/(1 − S)²`: the variance of members drawn at random.
+/// Only the share `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` of it is left when the members' probabilities of cure p_i
+/// are as the model says. The rest is how the members differ, which the offset does not carry: it compares them with
+/// the same p_i.
 fn cure_variance(group: &GroupEstimate, smoothed: f64, within: f64) -> f64 {
     within / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
 }
@@ -186,8 +187,8 @@ pub(crate) fn add_leftover(corrected: &mut Corrected, weight: &ByEstimand<f64>, 
     }
 }
 
-/// The mean over deals. Its variances are the mean of those of the deals, which speak of the data, and what is left of the
-/// variance between deals in a mean of so many.
+/// The mean over deals. Its variances are the mean of those of the deals, which speak of the data, and what is left of
+/// the variance between deals in a mean of so many.
 pub(crate) fn pooled(of_deals: &[Corrected]) -> Corrected {
     if let [only] = of_deals {
         return *only;
@@ -257,7 +258,8 @@ mod tests {
         close(c.spread.time.variance.treated, 1.2 + 0.5 * apart * apart / 2.0);
     }
 
-    /// Ten without censoring, five cured: n′ = 10. Members who are all alike vary by .25 each; five of .1 and five of .9 by .09 each.
+    /// Ten without censoring, five cured: n′ = 10. Members who are all alike vary by .25 each; five of .1 and five of
+    /// .9 by .09 each.
     #[test]
     fn a_group_varies_less_than_a_random_draw() {
         let time: Vec<f64> = (1..=10).map(|t| 10.0 * f64::from(t)).collect();

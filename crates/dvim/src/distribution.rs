@@ -2,7 +2,8 @@
 
 use crate::numeric::{exp, log1p, normal_quantile};
 
-/// P(F > x) for Fisher's F with a and b degrees of freedom, to 1e-7: the regularised incomplete beta function of `b/(b + a x)` at (b/2, a/2).
+/// P(F > x) for Fisher's F with a and b degrees of freedom, to 1e-7: the regularised incomplete beta function of `b/(b
+/// + a x)` at (b/2, a/2).
 pub(crate) fn f_upper_tail(x: f64, a: usize, b: usize) -> f64 {
     let (a, b) = (a as f64, b as f64);
     if x.is_nan() {
@@ -11,8 +12,8 @@ pub(crate) fn f_upper_tail(x: f64, a: usize, b: usize) -> f64 {
     puruspe::betai(0.5 * b, 0.5 * a, b / (b + a * x.max(0.0))).clamp(0.0, 1.0)
 }
 
-/// Degrees of freedom from which Student's quantile is taken from the normal one by its expansion, whose next term is of the
-/// order of `df⁻³`. Below, the incomplete beta function keeps its digits.
+/// Degrees of freedom from which Student's quantile is taken from the normal one by its expansion, whose next term is
+/// of the order of `df⁻³`. Below, the incomplete beta function keeps its digits.
 const MANY_DEGREES: f64 = 1e4;
 
 /// The p-quantile of Student's distribution with `df` degrees of freedom, `p ≥ 1/2`: `P(|t| < x) = I_v(1/2, df/2)`,

@@ -229,8 +229,8 @@ impl Effect {
         Some(self.mean_event_time(Arm::Treated)? - self.mean_event_time(Arm::Control)?)
     }
 
-    /// The interval of an arm's P(T ≥ H): from the variance of its Kaplan–Meier curve alone, or, where it was corrected, of
-    /// model and group together.
+    /// The interval of an arm's P(T ≥ H): from the variance of its Kaplan–Meier curve alone, or, where it was
+    /// corrected, of model and group together.
     pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Interval {
         match &self.corrected {
             Some(c) => c.cure_probability_interval(arm, confidence),
@@ -318,7 +318,8 @@ mod tests {
     use super::*;
     use crate::survival::Summary;
 
-    /// Intervals that are computed together equal those computed alone, bit for bit: with events, without, and corrected.
+    /// Intervals that are computed together equal those computed alone, bit for bit: with events, without, and
+    /// corrected.
     #[test]
     fn intervals_at_once_are_those_one_by_one() {
         let curve =

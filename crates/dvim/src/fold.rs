@@ -1,9 +1,10 @@
 //! What was learned: a list of folds.
 //!
-//! A [`Fold`] says how some units are matched: under which metric, in groups of which size, and by which corrector, where there
-//! is one. The paper's Algorithm 1 is one fold without a corrector. The adjusted estimator has several folds with correctors:
-//! each was learned from the units outside it and estimates the units inside. Folds that divide the cohort once are a
-//! [`Deal`]; more splits than one deal holds are dealt anew, and estimates are means over the deals.
+//! A [`Fold`] says how some units are matched: under which metric, in groups of which size, and by which corrector,
+//! where there is one. The paper's Algorithm 1 is one fold without a corrector. The adjusted estimator has several
+//! folds with correctors: each was learned from the units outside it and estimates the units inside. Folds that divide
+//! the cohort once are a [`Deal`]; more splits than one deal holds are dealt anew, and estimates are means over the
+//! deals.
 
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
@@ -77,8 +78,8 @@ impl DealValues {
     }
 }
 
-/// What was learned. Together with the cohort it answers for any unit, so that it can be saved, and estimation is a pure
-/// function of it.
+/// What was learned. Together with the cohort it answers for any unit, so that it can be saved, and estimation is a
+/// pure function of it.
 ///
 /// ```
 /// use dvim::{Options, Scenario, Unwatched, run, simulate};
@@ -98,7 +99,8 @@ pub struct Fit {
     pub is_training: Vec<bool>,
     /// The deals, at least one. Groups that are shown are those of the first.
     pub deals: Vec<Deal>,
-    /// What each unit's outcome says beyond its corrected curve in its own arm, a mean over deals; empty without a corrector.
+    /// What each unit's outcome says beyond its corrected curve in its own arm, a mean over deals; empty without a
+    /// corrector.
     pub residuals: Vec<Residual>,
     /// What is told of the learning. No estimate uses it.
     pub description: Description,
@@ -172,7 +174,8 @@ pub struct SplitSpread {
     pub sd: ByEstimand<f64>,
     /// What these would be by chance, because each split left out other units: were one model behind all of them,
     /// and with σ² the variance of the effects inside the splits, `Σ σ²/n (1 − 1/F) / (R − 1)` is the mean of
-    /// sd² over all deals of R splits, n being the units of a split and F the splits of its deal; σ²/n for one even deal.
+    /// sd² over all deals of R splits, n being the units of a split and F the splits of its deal; σ²/n for one even
+    /// deal.
     pub by_chance: ByEstimand<f64>,
 }
 
@@ -211,8 +214,8 @@ impl Fit {
         self.deals.iter().flat_map(|d| &d.folds)
     }
 
-    /// The fold that a unit of the cohort is matched by: in the first deal, the one that estimates it. A unit that only trained
-    /// is matched as a new patient would be, and so `None`.
+    /// The fold that a unit of the cohort is matched by: in the first deal, the one that estimates it. A unit that only
+    /// trained is matched as a new patient would be, and so `None`.
     pub fn fold_number(&self, unit: Option<u32>) -> Option<usize> {
         let number = self.first().fold_of[unit? as usize];
         (number != NO_FOLD).then_some(number as usize)
@@ -226,8 +229,9 @@ impl Fit {
         }
     }
 
-    /// What new patients are matched by: the one fold that there is; else mean metrics over the folds of all deals, the lower
-    /// median K, the mean weight, and the model of the first fold, which a corrector for new patients replaces by all models.
+    /// What new patients are matched by: the one fold that there is; else mean metrics over the folds of all deals, the
+    /// lower median K, the mean weight, and the model of the first fold, which a corrector for new patients
+    /// replaces by all models.
     pub fn fold_for_newcomers(&self) -> Cow<'_, Fold> {
         let all: Vec<&Fold> = self.folds().collect();
         if let [only] = all[..] {
@@ -258,8 +262,8 @@ impl Fit {
         self.folds().any(|f| f.corrector.is_some())
     }
 
-    /// The positions in the cohort of `n` patients who are estimated again, where that makes a difference: without a corrector a
-    /// patient of the cohort is estimated as a new one with the same covariates would be.
+    /// The positions in the cohort of `n` patients who are estimated again, where that makes a difference: without a
+    /// corrector a patient of the cohort is estimated as a new one with the same covariates would be.
     pub fn recognised(&self, n: usize, positions: impl FnOnce() -> Vec<Option<u32>>) -> Vec<Option<u32>> {
         if self.is_corrected() { positions() } else { vec![None; n] }
     }
@@ -274,12 +278,14 @@ impl Fit {
         (0..self.is_training.len() as u32).filter(|&i| !self.is_training[i as usize]).collect()
     }
 
-    /// The models that trained on some units and are asked about others; `None` where the models only describe the cohort.
+    /// The models that trained on some units and are asked about others; `None` where the models only describe the
+    /// cohort.
     pub fn trained_models(&self) -> Option<&ByArm<Trained<CureModel>>> {
         self.description.models.trained()
     }
 
-    /// Medians over the estimated units of the standard deviations of the two effects over the deals; `None` with one deal.
+    /// Medians over the estimated units of the standard deviations of the two effects over the deals; `None` with one
+    /// deal.
     pub fn typical_split_sd(&self) -> Option<ByEstimand<f64>> {
         let n = self.deals.len() as f64;
         let median = |estimand: Estimand| {

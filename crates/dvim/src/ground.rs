@@ -1,7 +1,7 @@
 //! Groups of units under a fold: the one place that finds them.
 //!
-//! A [`Ground`] holds what groups are drawn from: the units of each arm, and who may be in whose group. Every part of dvim that
-//! needs groups asks it: fitting, reopening a run, predicting, auditing, looking at one patient.
+//! A [`Ground`] holds what groups are drawn from: the units of each arm, and who may be in whose group. Every part of
+//! dvim that needs groups asks it: fitting, reopening a run, predicting, auditing, looking at one patient.
 
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
@@ -196,8 +196,9 @@ impl<'a> Ground<'a> {
         ByEstimand::join(|estimand| ByArm::join(|arm| of(estimand, arm)))
     }
 
-    /// Finds the four groups of each unit of a block and writes what they give into `effects`. `start` makes room for what `note`
-    /// says of each group. Groups that are `known` are not searched for. `search` gives one arm under one metric of the fold.
+    /// Finds the four groups of each unit of a block and writes what they give into `effects`. `start` makes room for
+    /// what `note` says of each group. Groups that are `known` are not searched for. `search` gives one arm under
+    /// one metric of the fold.
     #[allow(clippy::too_many_arguments, reason = "what is asked, where the answers go, and how they are found")]
     pub(crate) fn fill<'s, 'r, M: Send + Sync>(
         &self,
@@ -288,8 +289,9 @@ impl<'a> Ground<'a> {
         out.into_iter().collect()
     }
 
-    /// Estimates units under one fold, block by block. `measure` sees each group; `finish` sees the units of a block with what was
-    /// measured, and may correct their effects. Groups that are kept are measured by nobody: no corrector needs them.
+    /// Estimates units under one fold, block by block. `measure` sees each group; `finish` sees the units of a block
+    /// with what was measured, and may correct their effects. Groups that are kept are measured by nobody: no
+    /// corrector needs them.
     pub(crate) fn estimate<M: Send + Sync + Default>(
         &self,
         fold: &Fold,
@@ -359,9 +361,9 @@ impl<'a> Ground<'a> {
         Ok(Estimated { effects, unserved, groups })
     }
 
-    /// Visits the groups of estimated units in one arm for one estimand, in the order of the units: the position of the unit
-    /// among them, the places of its members in the pool's order of time, ascending, and the distance to the nearest member
-    /// that is not the unit itself.
+    /// Visits the groups of estimated units in one arm for one estimand, in the order of the units: the position of the
+    /// unit among them, the places of its members in the pool's order of time, ascending, and the distance to the
+    /// nearest member that is not the unit itself.
     pub(crate) fn each_group(
         &self,
         fit: &Fit,
@@ -463,7 +465,8 @@ pub(crate) struct Everyone<'a> {
 }
 
 impl<'a> Everyone<'a> {
-    /// Places the units of a fold together with the pools, where that serves both arms and nothing else is needed of them.
+    /// Places the units of a fold together with the pools, where that serves both arms and nothing else is needed of
+    /// them.
     pub(crate) fn new(ground: &Ground<'_>, fold: &Fold, units: &'a [u32]) -> Option<Everyone<'a>> {
         let one_metric = fold.metrics.iter().all(|of_arms| of_arms.control == of_arms.treated);
         let pooled: usize = ground.pools.iter().map(Pool::len).sum();

@@ -116,7 +116,8 @@ impl Pool {
         let mut n = 0;
         for (w, pair) in marks.chunks_exact(2).enumerate() {
             let mut left = u64::from(pair[0]) | u64::from(pair[1]) << 32;
-            // Guessing whether there is another bit would cost more than to write down, and forget, a few that are not there.
+            // Guessing whether there is another bit would cost more than to write down, and forget, a few that are not
+            // there.
             for _ in 0..FEW_BITS {
                 ordered[n] = 64 * w as u32 + (left | 1 << 63).trailing_zeros();
                 n += usize::from(left != 0);
@@ -142,7 +143,8 @@ impl Pool {
         Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
     }
 
-    /// Hands on the curve at H of each group, in their order, with the places of its members in the order of time, ascending.
+    /// Hands on the curve at H of each group, in their order, with the places of its members in the order of time,
+    /// ascending.
     pub(crate) fn summaries<'m>(
         &self,
         groups: impl Iterator<Item = &'m [u32]>,

@@ -1,9 +1,9 @@
 //! Imputed data sets, analysed one by one and pooled by Rubin's rules.
 //!
-//! With m analyses that gave estimates Qₖ with variances Uₖ [Rubin 1987]: `Q̄ = ΣQₖ/m`, `Ū = ΣUₖ/m`, `B = Σ(Qₖ − Q̄)²/(m − 1)` and
-//! `T = Ū + (1 + 1/m)B`. The interval is `Q̄ ± t_ν √T`; with `λ = (1 + 1/m)B/T`, `ν_old = (m − 1)/λ²` and
-//! `ν_obs = (ν_com + 1)/(ν_com + 3) · ν_com (1 − λ)` it has `ν = 1/(1/ν_old + 1/ν_obs)` degrees of freedom [Barnard & Rubin 1999].
-//! The fraction of missing information is `(r + 2/(ν + 3))/(r + 1)`, `r = (1 + 1/m)B/Ū`.
+//! With m analyses that gave estimates Qₖ with variances Uₖ [Rubin 1987]: `Q̄ = ΣQₖ/m`, `Ū = ΣUₖ/m`, `B = Σ(Qₖ − Q̄)²/(m
+//! − 1)` and `T = Ū + (1 + 1/m)B`. The interval is `Q̄ ± t_ν √T`; with `λ = (1 + 1/m)B/T`, `ν_old = (m − 1)/λ²` and
+//! `ν_obs = (ν_com + 1)/(ν_com + 3) · ν_com (1 − λ)` it has `ν = 1/(1/ν_old + 1/ν_obs)` degrees of freedom [Barnard &
+//! Rubin 1999]. The fraction of missing information is `(r + 2/(ν + 3))/(r + 1)`, `r = (1 + 1/m)B/Ū`.
 
 use crate::analysis::Analysis;
 use crate::audit::Audit;

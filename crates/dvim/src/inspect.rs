@@ -58,8 +58,9 @@ impl UnitGroups {
         candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
     }
 
-    /// What a run's corrector makes of these groups at the cohort's own horizon: for a new patient, or for one of the cohort by
-    /// the fold of the first deal that left it out. `None` where a group has fewer than `fewest`, or nothing is corrected.
+    /// What a run's corrector makes of these groups at the cohort's own horizon: for a new patient, or for one of the
+    /// cohort by the fold of the first deal that left it out. `None` where a group has fewer than `fewest`, or
+    /// nothing is corrected.
     pub fn correct(
         &self,
         x: &[f64],
@@ -89,8 +90,8 @@ impl UnitGroups {
     }
 }
 
-/// Finds the groups of one unit after the other, at any group size. For many units, create it once and reuse it: an arm is
-/// packed under a metric when a unit first needs it, and kept.
+/// Finds the groups of one unit after the other, at any group size. For many units, create it once and reuse it: an arm
+/// is packed under a metric when a unit first needs it, and kept.
 pub struct Search<'a> {
     fit: &'a Fit,
     ground: &'a Ground<'a>,
@@ -116,7 +117,8 @@ impl<'a> Search<'a> {
     }
 
     /// The match groups of a unit with these covariates, of the fit's own size or of another; `own` is its position
-    /// where it is in the cohort. Under constraints a group may be smaller, down to empty: see [`UnitGroups::unserved`].
+    /// where it is in the cohort. Under constraints a group may be smaller, down to empty: see
+    /// [`UnitGroups::unserved`].
     pub fn groups(&self, x: &[f64], own: Option<u32>, size: Option<usize>) -> UnitGroups {
         ByEstimand::of(|estimand| ByArm::of(|arm| self.group(x, own, size, estimand, arm)))
     }
@@ -148,14 +150,14 @@ impl<'a> Search<'a> {
 }
 
 impl Fit {
-    /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K, down to
-    /// empty: then the unit has no effect.
+    /// The match groups of one unit of the cohort, patient by patient. Under constraints a group may be smaller than K,
+    /// down to empty: then the unit has no effect.
     pub fn match_groups(&self, cohort: &Cohort, unit: usize) -> UnitGroups {
         self.match_groups_of(cohort, cohort.covariates(unit), Some(unit as u32))
     }
 
-    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort. For many units,
-    /// create a [`Search`] once and reuse it.
+    /// The match groups of a unit with these covariates; `own` is its position where it is in the cohort. For many
+    /// units, create a [`Search`] once and reuse it.
     pub fn match_groups_of(&self, cohort: &Cohort, x: &[f64], own: Option<u32>) -> UnitGroups {
         let ground = Ground::of_fit(self, cohort).expect("the constraints of a finished fit were accepted");
         Search::new(self, &ground).groups(x, own, None)

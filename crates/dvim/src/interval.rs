@@ -108,8 +108,8 @@ pub fn quantile(curve: &SurvivalCurve, p: f64, confidence: f64) -> (Option<f64>,
     (curve.quantile(p), [reached(0), reached(1)])
 }
 
-/// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H − m))`.
-/// `None` below two events.
+/// The interval of CMET(H), between 0 and H: `m/H` on the logit scale, where its standard error is `se · H/(m (H −
+/// m))`. `None` below two events.
 pub fn mean_event_time(curve: &Summary, horizon: f64, confidence: f64) -> Option<Interval> {
     mean_event_time_at(curve, horizon, two_sided(confidence))
 }

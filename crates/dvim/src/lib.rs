@@ -15,10 +15,11 @@
 //! # Ok::<(), dvim::Error>(())
 //! ```
 //!
-//! Real data begin as a [`Table`] of named columns. [`Roles`] say which column is the time, the event and the treatment.
-//! [`Cohort::from_table`] accepts the table or refuses it with every [`Problem`] at once. [`run`] gives an [`Analysis`]: what
-//! was learned ([`Fit`]) and the two effects of each unit ([`Effect`]). [`Fit::match_groups`] shows the patients behind one
-//! number, and [`Audit`] says whether the run can be relied on.
+//! Real data begin as a [`Table`] of named columns. [`Roles`] say which column is the time, the event and the
+//! treatment. [`Cohort::from_table`] accepts the table or refuses it with every [`Problem`] at once. [`run`] gives an
+//! [`Analysis`]: what
+//! was learned ([`Fit`]) and the two effects of each unit ([`Effect`]). [`Fit::match_groups`] shows the patients behind
+//! one number, and [`Audit`] says whether the run can be relied on.
 //!
 //! # The method in ten lines
 //!
@@ -35,11 +36,11 @@
 //!
 //! # The words
 //!
-//! *Cured* means event-free at H. A positive cure effect means that treatment cures more. A positive time effect means that
-//! it delays events.
+//! *Cured* means event-free at H. A positive cure effect means that treatment cures more. A positive time effect means
+//! that it delays events.
 //!
-//! The engine does no input or output and keeps no state. Its modules stand in the order of the flow: each may use those
-//! above it, and none below. `ARCHITECTURE.md` has the picture.
+//! The engine does no input or output and keeps no state. Its modules stand in the order of the flow: each may use
+//! those above it, and none below. `ARCHITECTURE.md` has the picture.
 
 mod setting;
 mod phrase;

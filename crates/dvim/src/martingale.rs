@@ -1,20 +1,22 @@
 //! What a unit's outcome says beyond the curve that a model expected of it.
 //!
-//! In the unit's own arm let `S(u) = s + (1 − s)(1 − F(u)/F(H))` be the curve expected of it (s the probability of cure, F the latency of the
-//! model), G the censoring curve, M the martingale of its counting process under S. Then
+//! In the unit's own arm let `S(u) = s + (1 − s)(1 − F(u)/F(H))` be the curve expected of it (s the probability of
+//! cure, F the latency of the model), G the censoring curve, M the martingale of its counting process under S. Then
 //!
 //! `ρ_S = −s ∫₀^Y dM(u) / {S(u) G(u)}`,
 //! `ρ_m = −∫₀^Y {L(u) + (m − u) s/(1 − s)} dM(u) / {S(u) G(u)}`,  `L(u) = ∫_u^H (1 − F(t)/F(H)) dt`,
 //!
-//! have mean `S_true(H) − S(H)` and, to first order, `m_true − m`, if censoring depends on the arm alone: the residual parts of the efficient
-//! influence functions of S(H) and of `m = E[T | T < H]` [Robins & Rotnitzky 1992; Bai, Tsiatis & O'Brien 2013]. The second is the first-order change of
-//! `m = (∫₀ᴴ S − H S(H))/(1 − S(H))`: `A(u) + (m − H) S(H)` over `1 − S(H)` with `A(u) = ∫_u^H S`, in which H drops out.
-//! Averages with correct intervals are made of them ([`crate::audit`]).
+//! have mean `S_true(H) − S(H)` and, to first order, `m_true − m`, if censoring depends on the arm alone: the residual
+//! parts of the efficient influence functions of S(H) and of `m = E[T | T < H]` [Robins & Rotnitzky 1992; Bai, Tsiatis
+//! & O'Brien 2013]. The second is the first-order change of `m = (∫₀ᴴ S − H S(H))/(1 − S(H))`: `A(u) + (m − H) S(H)`
+//! over `1 − S(H)` with `A(u) = ∫_u^H S`, in which H drops out. Averages with correct intervals are made of them
+//! ([`crate::audit`]).
 
 use crate::joint::{Prediction, Predictor};
 use crate::survival::SurvivalCurve;
 
-/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 36 the residual of a mean is right to a fiftieth (a test).
+/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 36 the residual of a mean is right to a fiftieth
+/// (a test).
 const CELLS: usize = 36;
 
 /// The residuals of one unit in its own arm.
@@ -40,7 +42,8 @@ pub struct Censoring {
 }
 
 impl Censoring {
-    /// From the times of an arm's units and whether each was lost before the horizon; G is never taken below `smallest`.
+    /// From the times of an arm's units and whether each was lost before the horizon; G is never taken below
+    /// `smallest`.
     pub fn new(time: &[f64], lost: &[bool], horizon: f64, smallest: f64) -> Censoring {
         let times: Vec<f64> = (0..=CELLS).map(|k| horizon * (k as f64 / CELLS as f64).powi(2)).collect();
         let curve = SurvivalCurve::new(time, lost);

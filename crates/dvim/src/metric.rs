@@ -152,12 +152,13 @@ fn shares(cohort: &Cohort) -> Vec<f64> {
 }
 
 /// How much each column matters in a linear predictor: |b| for a number. For a category with coefficients b of its
-/// levels (those of the scaled columns divided by their scale √2·s) and shares p in the cohort, one number for all of its columns:
+/// levels (those of the scaled columns divided by their scale √2·s) and shares p in the cohort, one number for all of
+/// its columns:
 ///
 /// `s · √( Σ_{l<m} p_l p_m (b_l − b_m)² / Σ_{l<m} p_l p_m )`,
 ///
-/// the root mean square difference between two patients of different levels. With two levels this is |b₁ − b₀|·s: what one
-/// standardised indicator would have. Only differences enter, so no reference level and no order of levels matters.
+/// the root mean square difference between two patients of different levels. With two levels this is |b₁ − b₀|·s: what
+/// one standardised indicator would have. Only differences enter, so no reference level and no order of levels matters.
 fn importance(schema: &[Covariate], shares: &[f64], scale: &[f64], coefficients: &[f64]) -> Vec<f64> {
     let mut out: Vec<f64> = coefficients.iter().map(|b| b.abs()).collect();
     for c in schema.iter().filter(|c| c.is_category()) {

@@ -1,10 +1,11 @@
 //! Patients who were not in the cohort, and patients of the cohort who are estimated again.
 //!
-//! *A new patient* is estimated by all folds together. Its groups are the K nearest under the mean of the folds' metrics (of
-//! each estimand and arm), K the lower median of the folds'. Where folds have correctors, `logit S_model` and `ln m_model` are means
-//! over all models and the weight is the mean of the folds' weights. What the model expects of a member is what the model said
-//! that did not see the member's outcome, so that groups speak as honestly here as in the cohort. Variances of the model are
-//! means over the models: they share most of their units, so that a mean of them is hardly surer than one.
+//! *A new patient* is estimated by all folds together. Its groups are the K nearest under the mean of the folds'
+//! metrics (of each estimand and arm), K the lower median of the folds'. Where folds have correctors, `logit S_model`
+//! and `ln m_model` are means over all models and the weight is the mean of the folds' weights. What the model expects
+//! of a member is what the model said that did not see the member's outcome, so that groups speak as honestly here as
+//! in the cohort. Variances of the model are means over the models: they share most of their units, so that a mean of
+//! them is hardly surer than one.
 //!
 //! *A patient of the cohort* is estimated as in the run: by the folds that left it out, without it in its groups.
 
@@ -48,7 +49,8 @@ struct Correction<'a> {
     weight: ByEstimand<f64>,
     /// Mean over deals of what the groups' offsets vary beyond their noise.
     leftover: Four<f64>,
-    /// What is expected of each unit of both pools, in their order of time, by models that did not see it; made when first needed.
+    /// What is expected of each unit of both pools, in their order of time, by models that did not see it; made when
+    /// first needed.
     expected: OnceLock<ByArm<Vec<Expected>>>,
 }
 
@@ -68,8 +70,8 @@ impl<'a> Newcomers<'a> {
         Newcomers { ground, fit, shared: fit.fold_for_newcomers(), correction }
     }
 
-    /// Estimates rows of covariates as recorded. `own` is the position of each that is in the cohort, and is estimated as the
-    /// run did.
+    /// Estimates rows of covariates as recorded. `own` is the position of each that is in the cohort, and is estimated
+    /// as the run did.
     pub fn estimate(
         &self,
         covariates: &[f64],
@@ -168,9 +170,9 @@ impl<'a> Newcomers<'a> {
         Ok(out.into_iter().map(|e| e.expect("every unit is in a fold")).collect())
     }
 
-    /// Corrects groups of any size of a patient with these covariates as recorded: what each group gave, and its members as
-    /// positions in the cohort. A patient of the cohort, `own`, is corrected by the fold of the first deal that left it out,
-    /// whose groups they must be. `None` where the run corrects nothing.
+    /// Corrects groups of any size of a patient with these covariates as recorded: what each group gave, and its
+    /// members as positions in the cohort. A patient of the cohort, `own`, is corrected by the fold of the first
+    /// deal that left it out, whose groups they must be. `None` where the run corrects nothing.
     pub fn correct(&self, x: &[f64], own: Option<u32>, groups: &Four<(GroupEstimate, &[u32])>) -> Option<Corrected> {
         let correction = self.correction.as_ref()?;
         let standardised = correction.scaling.apply(x);

@@ -78,8 +78,8 @@ impl Logistic {
 /// Numbers that are taken at once where there are many.
 const LANES: usize = 64;
 
-/// `fn wide = plain(…)` makes of a function that is always inlined another, compiled for registers of 256 bits where the processor
-/// has them. Nothing is contracted: the bits are the same.
+/// `fn wide = plain(…)` makes of a function that is always inlined another, compiled for registers of 256 bits where
+/// the processor has them. Nothing is contracted: the bits are the same.
 macro_rules! in_wide_registers {
     ($vis:vis fn $wide:ident = $plain:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?) => {
         $vis fn $wide($($argument: $type),*) $(-> $result)? {
@@ -135,9 +135,10 @@ pub(crate) fn log1mexp(x: f64) -> f64 {
 /// `ln 2`, in a part whose product with a small whole number is exact, and the rest.
 const LN_2_PARTS: [f64; 2] = [6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10];
 
-/// `exp(x)`, the bits of [`libm::exp`], without a branch that depends on `x` in an ordinary way: a likelihood has no order in
-/// which a processor could guess it. The algorithm and its constants are those of fdlibm's `e_exp.c` (K. C. Ng; © 1993, 2004 Sun
-/// Microsystems, "permission to use, copy, modify, and distribute this software is freely granted, provided that this notice is preserved").
+/// `exp(x)`, the bits of [`libm::exp`], without a branch that depends on `x` in an ordinary way: a likelihood has no
+/// order in which a processor could guess it. The algorithm and its constants are those of fdlibm's `e_exp.c` (K. C.
+/// Ng; © 1993, 2004 Sun Microsystems, "permission to use, copy, modify, and distribute this software is freely granted,
+/// provided that this notice is preserved").
 #[inline]
 pub(crate) fn exp(x: f64) -> f64 {
     let high = (x.to_bits() >> 32) as u32 & 0x7fff_ffff;

@@ -107,8 +107,8 @@ impl Options {
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
 
-    /// Whether a unit is kept out of its own group whatever the constraints say, and the candidates in each arm below which it has
-    /// no effect. A corrected group never holds the unit: its offset must be honest.
+    /// Whether a unit is kept out of its own group whatever the constraints say, and the candidates in each arm below
+    /// which it has no effect. A corrected group never holds the unit: its offset must be honest.
     fn of_groups(&self) -> (bool, usize) {
         match &self.estimator {
             Estimator::Paper => (false, self.group_size),
@@ -217,7 +217,8 @@ impl Options {
     }
 }
 
-/// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard deviation.
+/// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard
+/// deviation.
 pub const STRENGTHS: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 /// Strength of the time part while that of the cure part is chosen.
 pub(crate) const FIRST_STRENGTH: f64 = 30.0;
@@ -229,10 +230,11 @@ pub struct AdjustedOptions {
     pub splits: usize,
     /// Splits that share one deal at most: each unit is left out by one split of a deal.
     pub folds: usize,
-    /// The latency family; `None` chooses by out-of-fold likelihood. The shape of a generalised gamma of shape 0 is learned.
+    /// The latency family; `None` chooses by out-of-fold likelihood. The shape of a generalised gamma of shape 0 is
+    /// learned.
     pub family: Option<Family>,
-    /// What holds the slopes of the models: `None` the prior that is learned with them; else an elastic net with this share of the norm (0 is
-    /// ridge), its strengths for cure and time chosen by out-of-fold likelihood.
+    /// What holds the slopes of the models: `None` the prior that is learned with them; else an elastic net with this
+    /// share of the norm (0 is ridge), its strengths for cure and time chosen by out-of-fold likelihood.
     pub elastic_net: Option<f64>,
     /// K for both estimands; `None` chooses from the data.
     pub group_size: Option<usize>,
@@ -243,8 +245,9 @@ pub struct AdjustedOptions {
     pub smallest_group: usize,
     /// Weights of the group's offset that are tried; never 0, so that every estimate rests on its group.
     pub weights: [f64; 4],
-    /// Beyond this many units a smaller weight is tried too: a model learns from all units, so its error falls as 1/√n, while groups stay as they
-    /// are; without it their noise is most of the error of 20,000 units whose model is right.
+    /// Beyond this many units a smaller weight is tried too: a model learns from all units, so its error falls as
+    /// 1/√n, while groups stay as they are; without it their noise is most of the error of 20,000 units whose
+    /// model is right.
     pub units_for_weight: f64,
     /// A candidate (K, w) must beat the reference by this many standard errors of the loss difference.
     pub caution: f64,
@@ -255,18 +258,20 @@ pub struct AdjustedOptions {
     pub family_units: usize,
     /// Units on which the shape of the generalised gamma family is learned, at most (a fixed sample by hash of id).
     pub shape_units: usize,
-    /// Log-likelihood that the generalised gamma family must have above its special cases on that sample to be compared: 2, about
-    /// the 5 % test of its shape.
+    /// Log-likelihood that the generalised gamma family must have above its special cases on that sample to be
+    /// compared: 2, about the 5 % test of its shape.
     pub gain_for_shape: f64,
     /// Share of the other arm's importance in an arm's metric.
     pub borrowed: f64,
-    /// Every covariate keeps this share of the largest weight; of more than 1/this covariates, all together the largest weight.
+    /// Every covariate keeps this share of the largest weight; of more than 1/this covariates, all together the
+    /// largest weight.
     pub floor: f64,
     /// Smallest censoring survival that a loss is divided by.
     pub smallest_censoring_survival: f64,
-    /// For intervals: no slope is held more than κ times more certain than its data alone make it, because weak effects that the
-    /// prior did not find are there all the same. κ = 4 up to this many units and grows with n beyond, because fewer are missed.
-    /// Chosen on cohorts other than those that docs/methods.md reports coverage on.
+    /// For intervals: no slope is held more than κ times more certain than its data alone make it, because weak
+    /// effects that the prior did not find are there all the same. κ = 4 up to this many units and grows with n
+    /// beyond, because fewer are missed. Chosen on cohorts other than those that docs/methods.md reports coverage
+    /// on.
     pub units_for_certainty: f64,
 }
 
@@ -319,7 +324,8 @@ impl AdjustedOptions {
         smaller.into_iter().chain(self.weights).collect()
     }
 
-    /// A unit to which constraints leave fewer candidates in an arm is not served: K where it was given, else the smallest that is tried.
+    /// A unit to which constraints leave fewer candidates in an arm is not served: K where it was given, else the
+    /// smallest that is tried.
     pub fn fewest(&self) -> usize {
         self.group_size.unwrap_or(self.smallest_group)
     }

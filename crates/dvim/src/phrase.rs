@@ -116,8 +116,8 @@ impl Phrase {
     }
 }
 
-/// A text with every character escaped that could command a terminal or turn the direction of a line. Names and ids come
-/// from files, and a message shows them.
+/// A text with every character escaped that could command a terminal or turn the direction of a line. Names and ids
+/// come from files, and a message shows them.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let is_bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     if !text.contains(is_bad) {

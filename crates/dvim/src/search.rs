@@ -99,8 +99,9 @@ impl<'a> ArmSearch<'a> {
         ArmSearch { pool, without_self, way: Way::Free(Index::build_of_rows(points, rows)) }
     }
 
-    /// Finds the group of each unit and hands it to `visit` with the unit's place: the group, or the number of candidates
-    /// where they are too few. Gives the order in which the units were answered, as a hint for another search.
+    /// Finds the group of each unit and hands it to `visit` with the unit's place: the group, or the number of
+    /// candidates where they are too few. Gives the order in which the units were answered, as a hint for another
+    /// search.
     pub fn sets<P: Send>(
         &self,
         ask: &Ask<'_>,
@@ -235,7 +236,8 @@ impl<'a> ArmSearch<'a> {
                 });
             },
         );
-        // Where K others stand in the same place before it, a unit is not among its own K + 1 nearest: one of them is too many.
+        // Where K others stand in the same place before it, a unit is not among its own K + 1 nearest: one of them is
+        // too many.
         let crowded: Vec<usize> = (0..answered.len()).filter(|&q| !answered[q]).collect();
         if crowded.is_empty() {
             return;
@@ -250,8 +252,8 @@ impl<'a> ArmSearch<'a> {
         });
     }
 
-    /// What the group of each query at each size (ascending) gives. Neighbours are found once, for the largest size; a smaller
-    /// group is a prefix of a larger one.
+    /// What the group of each query at each size (ascending) gives. Neighbours are found once, for the largest size; a
+    /// smaller group is a prefix of a larger one.
     pub fn estimate<const N: usize>(&self, queries: &Points, sizes: [usize; N]) -> Vec<[GroupEstimate; N]> {
         let own = vec![None; queries.len()];
         let ask = Ask {
@@ -266,8 +268,8 @@ impl<'a> ArmSearch<'a> {
         found.into_iter().map(|sizes| sizes.expect("no group is too small")).collect()
     }
 
-    /// Applies `f(scratch, members, squared distances)` to the group of each unit, nearest member first. Gives the number of
-    /// candidates instead where they are too few.
+    /// Applies `f(scratch, members, squared distances)` to the group of each unit, nearest member first. Gives the
+    /// number of candidates instead where they are too few.
     pub fn ranked<T: Send>(
         &self,
         ask: &Ask<'_>,
@@ -418,8 +420,8 @@ fn subset(points: &Points, members: &[u32]) -> Points {
 mod tests {
     use super::*;
 
-    /// Sets have the members, the diameter and the nearest of the ranked groups: for units in the pool and for others, also
-    /// where more than K units are in one place and a unit is not among its own nearest.
+    /// Sets have the members, the diameter and the nearest of the ranked groups: for units in the pool and for others,
+    /// also where more than K units are in one place and a unit is not among its own nearest.
     #[test]
     fn sets_are_the_ranked_groups() {
         let (n, k) = (600, 7);

@@ -1,8 +1,8 @@
 //! The honest split: some units train the models, the others are estimated.
 //!
-//! The two sets are different types. A [`TrainingSet`] is made by a split or as the complement of a fold, and in no other way.
-//! [`Trained`] marks a model that was fitted to a training set. Metrics and corrections take such models only, so that the
-//! outcome of a unit cannot reach its own estimate through a model.
+//! The two sets are different types. A [`TrainingSet`] is made by a split or as the complement of a fold, and in no
+//! other way. [`Trained`] marks a model that was fitted to a training set. Metrics and corrections take such models
+//! only, so that the outcome of a unit cannot reach its own estimate through a model.
 //!
 //! A unit's place is decided by its id and the seed alone: in each arm the units with the smallest
 //! SipHash-2-4 of their id, keyed with the seed, form the training set. The order of rows plays no

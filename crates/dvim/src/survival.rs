@@ -5,8 +5,8 @@
 //! All functionals are exact sums over the steps:
 //!
 //! - restricted mean `RMST(H) = ∫₀ᴴ Ŝ = H·Ŝ(H) + Σ tᵢ ΔFᵢ`, with `ΔFᵢ = Ŝ(tᵢ₋₁) − Ŝ(tᵢ)`,
-//! - conditional mean event time `CMET(H) = Σ tᵢ ΔFᵢ / (1 − Ŝ(H))` over tᵢ < H,
-//!   which is the paper's `(RMST − H·Ŝ(H)) / (1 − Ŝ(H))` without its cancellation.
+//! - conditional mean event time `CMET(H) = Σ tᵢ ΔFᵢ / (1 − Ŝ(H))` over tᵢ < H, which is the paper's `(RMST − H·Ŝ(H)) /
+//!   (1 − Ŝ(H))` without its cancellation.
 
 mod weighted;
 mod together;
@@ -134,8 +134,8 @@ impl Summary {
         horizon * self.survival + self.event_area
     }
 
-    /// Greenwood's standard error of Ŝ(H), `Ŝ √G`; 0 without an event, `None` where Ŝ(H) = 0, as in R's survfit, or where all
-    /// units are of one cluster.
+    /// Greenwood's standard error of Ŝ(H), `Ŝ √G`; 0 without an event, `None` where Ŝ(H) = 0, as in R's survfit, or
+    /// where all units are of one cluster.
     pub fn survival_se(&self) -> Option<f64> {
         (self.survival > 0.0 && !self.greenwood.is_nan()).then(|| self.survival * self.greenwood.sqrt())
     }
@@ -322,7 +322,8 @@ impl SurvivalCurve {
         Estimate { value, se: (value > 0.0).then(|| value * f64::sqrt(sum)) }
     }
 
-    /// The time by which a share `p` has had its event: the first t with `Ŝ(t) ≤ 1 − p`; `None` where the curve stays above.
+    /// The time by which a share `p` has had its event: the first t with `Ŝ(t) ≤ 1 − p`; `None` where the curve stays
+    /// above.
     pub fn quantile(&self, p: f64) -> Option<f64> {
         let most = (1.0 - p) * (1.0 + 1e-12);
         self.steps.iter().find(|s| s.n_events > 0 && s.survival <= most).map(|s| s.time)
@@ -442,8 +443,8 @@ pub enum Functional {
 }
 
 impl Influence {
-    /// The influences on one functional alone, times `scale`, of a sample in order of time whose summary at H is known; nothing
-    /// where the functional is undefined. The arithmetic is that of [`Influence::fill`].
+    /// The influences on one functional alone, times `scale`, of a sample in order of time whose summary at H is known;
+    /// nothing where the functional is undefined. The arithmetic is that of [`Influence::fill`].
     pub fn fill_one(
         out: &mut Vec<f64>,
         sorted: &[(f64, bool)],
@@ -487,9 +488,9 @@ impl Influence {
 
 /// The influences of a sample on Ŝ(H′) and CMET(H′) at many horizons, from one pass.
 ///
-/// With the sums of [`Influence`] written out, unit j has the influence `Ŝ(H′) φⱼ` on Ŝ(H′) and `(m φⱼ − ψⱼ)/(1 − Ŝ(H′))` on
-/// `m = CMET(H′)`, with `φⱼ = Σᵢ mᵢⱼ` and `ψⱼ = Σᵢ Bᵢ mᵢⱼ` over event times before H′. Those of a unit whose own time
-/// is before H′ do not depend on H′, and all units that are still there at H′ have the same.
+/// With the sums of [`Influence`] written out, unit j has the influence `Ŝ(H′) φⱼ` on Ŝ(H′) and `(m φⱼ − ψⱼ)/(1 −
+/// Ŝ(H′))` on `m = CMET(H′)`, with `φⱼ = Σᵢ mᵢⱼ` and `ψⱼ = Σᵢ Bᵢ mᵢⱼ` over event times before H′. Those of a unit whose
+/// own time is before H′ do not depend on H′, and all units that are still there at H′ have the same.
 #[derive(Clone, Debug, Default)]
 pub struct Influences {
     /// `[φⱼ, ψⱼ]` of each unit, in order of time, at horizons beyond it.

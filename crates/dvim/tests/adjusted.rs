@@ -106,8 +106,8 @@ fn folds_are_even_in_each_arm() {
     assert_ne!(folds, deal_folds(&world.cohort, 10, 2));
 }
 
-/// A guard with every test: one cohort cannot tell 95 from 90 %, but it can tell it from a wrong formula. The table is made
-/// by `dvim study coverage`.
+/// A guard with every test: one cohort cannot tell 95 from 90 %, but it can tell it from a wrong formula. The table is
+/// made by `dvim study coverage`.
 #[test]
 fn intervals_hold_most_units() {
     let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
@@ -196,7 +196,8 @@ fn splits_are_dealt_as_evenly_as_can_be() {
     }
 }
 
-/// Deals of unequal size: each unit is left out once in each, and the averages of the splits are means over those left out.
+/// Deals of unequal size: each unit is left out once in each, and the averages of the splits are means over those left
+/// out.
 #[test]
 fn each_unit_is_left_out_once_in_each_deal() {
     let world = simulate(Scenario::BothOverlap, 400, false, 5);
@@ -224,7 +225,8 @@ fn each_unit_is_left_out_once_in_each_deal() {
     assert!(averages.next().is_none());
 }
 
-/// The spread of the averages, and what chance would make of it: worked by hand, and by dealing fixed effects many times.
+/// The spread of the averages, and what chance would make of it: worked by hand, and by dealing fixed effects many
+/// times.
 #[test]
 fn the_spread_of_the_splits_is_set_against_chance() {
     let world = simulate(Scenario::BothOverlap, 240, false, 5);

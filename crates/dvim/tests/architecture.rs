@@ -194,7 +194,8 @@ fn the_engine_knows_no_flag() {
     }
 }
 
-/// The engine depends on no crate that reads, writes or serialises by default, and the crates rest on each other one way.
+/// The engine depends on no crate that reads, writes or serialises by default, and the crates rest on each other one
+/// way.
 #[test]
 fn dependencies_go_one_way() {
     let manifest = |name: &str| {
@@ -217,4 +218,23 @@ fn dependencies_go_one_way() {
         assert!(!rests_on(&manifest("dvim"), other), "the engine rests on {other}");
     }
     assert!(rests_on("[dependencies]\nserde_json.workspace = true\n\n[dev-dependencies]\n", "serde_json"));
+}
+/// Comments and code fit into 120 columns, so that two files fit side by side.
+#[test]
+fn lines_have_at_most_120_columns() {
+    let names = ["dvim", "dvim-report", "dvim-io", "dvim-explore", "dvim-study", "dvim-cli", "dvim-python"];
+    let mut long = Vec::new();
+    for name in names {
+        for (path, source) in sources(name) {
+            // Rows of tables and hidden lines of examples cannot be broken.
+            let is_prose = |l: &str| {
+                let words = l.trim_start();
+                words.starts_with("//") && !words.starts_with("//! |") && !words.starts_with("/// # ")
+            };
+            let width = |l: &str| l.chars().filter(|c| !('\u{300}'..'\u{370}').contains(c)).count();
+            let lines = source.lines().enumerate().filter(|(_, l)| is_prose(l) && width(l) > 120);
+            long.extend(lines.map(|(i, _)| format!("{name}/{}:{}", path.display(), i + 1)));
+        }
+    }
+    assert_eq!(long, [""; 0], "{} lines", long.len());
 }

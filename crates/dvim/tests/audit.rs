@@ -57,8 +57,8 @@ fn averages_are_means_of_the_effects_and_populations_add_up() {
     assert!(average_effects(&world.cohort, &found, &[By::parse("xq")]).is_err(), "no such covariate");
 }
 
-/// When every group is a whole arm, the average is the difference of the arms' curves, and so is its standard error, but for
-/// the factor m/(m − 1) of each arm's variance.
+/// When every group is a whole arm, the average is the difference of the arms' curves, and so is its standard error,
+/// but for the factor m/(m − 1) of each arm's variance.
 #[test]
 fn groups_of_everybody_give_greenwood() {
     let world = simulate(Scenario::CureOnly, 600, false, 8);
@@ -160,7 +160,8 @@ fn balance_adds_up() {
         assert!(uses.effective_size > f64::from(k) && uses.effective_size <= uses.counts.len() as f64);
         assert_eq!(uses.counts.iter().max().copied().unwrap_or(0), uses.most);
     }
-    // x20 decides on treatment and on cure: matching for cure must bring the arms nearer (K = 50 of 480 cannot do it all: the audit shows that).
+    // x20 decides on treatment and on cure: matching for cure must bring the arms nearer (K = 50 of 480 cannot do it
+    // all: the audit shows that).
     let x20 = &balance.covariates[19];
     assert!(x20.before.difference > 0.2 && x20.cure.difference.abs() < 0.75 * x20.before.difference, "{x20:?}");
     assert!(balance.covariates.iter().all(|c| (0.0..=1.0).contains(&c.cure.ks)));
@@ -225,8 +226,8 @@ fn bounds_hold_the_always_uncured() {
     let world = simulate(Scenario::CureOnly, 6000, false, 2);
     let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
     let bounds = sensitivity::always_uncured(&Walk::new(&world.cohort, &found)).expect("events in both arms");
-    // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in it;
-    // the stratum uncured under both is known all the same.
+    // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in
+    // it; the stratum uncured under both is known all the same.
     let both: Vec<f64> = world
         .truth
         .iter()
@@ -287,8 +288,8 @@ fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     assert_eq!(again, found);
 }
 
-/// Groups that were kept and groups that are searched for again give the same audit to the last bit, also under constraints; and
-/// so does any number of threads.
+/// Groups that were kept and groups that are searched for again give the same audit to the last bit, also under
+/// constraints; and so does any number of threads.
 #[test]
 fn kept_groups_change_nothing() {
     let world = simulate(Scenario::BothOverlap, 1500, false, 4);

@@ -33,7 +33,8 @@ fn number(name: &str, values: Vec<f64>) -> Column {
     Column { name: name.into(), values: Values::Number(values.into()) }
 }
 
-/// A simulated cohort with six of its covariates and a category cut from two of them; the level of each unit is its class.
+/// A simulated cohort with six of its covariates and a category cut from two of them; the level of each unit is its
+/// class.
 fn world(n: usize) -> (Vec<Column>, Vec<usize>) {
     let w = simulate(Scenario::BothOverlap, n, false, 3);
     let c = &w.cohort;

@@ -126,9 +126,9 @@ fn six_units_worked_by_hand() {
     assert_sound(&efron, &data);
 }
 
-/// R stops once the log-likelihood moves by less than 1e-9 of itself: what it prints for rossi is Newton's fourth step, right to
-/// about eight digits. So the fourth step here must give R's digits, and the optimum those of a plain 80-bit Newton run
-/// to the end (sums over risk sets as written in the textbook; `fixtures/python/compare_optimum.py`).
+/// R stops once the log-likelihood moves by less than 1e-9 of itself: what it prints for rossi is Newton's fourth step,
+/// right to about eight digits. So the fourth step here must give R's digits, and the optimum those of a plain 80-bit
+/// Newton run to the end (sums over risk sets as written in the textbook; `fixtures/python/compare_optimum.py`).
 #[test]
 #[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
 fn needs_data_rossi_as_in_r() {

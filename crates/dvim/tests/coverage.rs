@@ -107,8 +107,8 @@ fn number(name: &str, usual: usize) -> usize {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(usual)
 }
 
-/// A guard that runs with every test: 40 cohorts cannot tell 95 from 92 %, but they can tell it from a wrong formula. Fewer than
-/// 33 of 40 happens to an interval of 95 % about once in a thousand times; the seeds are fixed.
+/// A guard that runs with every test: 40 cohorts cannot tell 95 from 92 %, but they can tell it from a wrong formula.
+/// Fewer than 33 of 40 happens to an interval of 95 % about once in a thousand times; the seeds are fixed.
 #[test]
 fn averages_cover() {
     for (what, t) in tally(Scenario::BothIndependent, 1200, 30, false, 1..41).into_iter().take(4) {

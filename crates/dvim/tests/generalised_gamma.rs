@@ -24,7 +24,8 @@ impl Random {
     }
 }
 
-/// Times `exp(μ + σ ln(G/a)/Q)`, Q = ±1/√a, G the sum of `a` exponential variables; some cured, some lost. Covariates are uniform with variance one.
+/// Times `exp(μ + σ ln(G/a)/Q)`, Q = ±1/√a, G the sum of `a` exponential variables; some cured, some lost. Covariates
+/// are uniform with variance one.
 fn world(n: usize, a: usize, sign: f64, seed: u64) -> Units {
     let mut r = Random(seed);
     let q = sign / (a as f64).sqrt();

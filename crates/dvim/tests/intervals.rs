@@ -69,7 +69,8 @@ fn needs_data_greenwood_is_that_of_survfit() {
     assert_eq!((summary.survival, summary.survival_se()), (0.0, None), "survfit has no standard error at zero");
 }
 
-/// Medians with intervals by inverting the limits; survfit's log-log limits give 18 to NA and 8 to NA for the lower ends.
+/// Medians with intervals by inverting the limits; survfit's log-log limits give 18 to NA and 8 to NA for the lower
+/// ends.
 #[test]
 #[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
 fn needs_data_quantiles() {
@@ -82,9 +83,9 @@ fn needs_data_quantiles() {
     assert_eq!((median, low), (Some(23.0), Some(8.0)));
 }
 
-/// By hand: S = ½ in both arms with variance 0.16 of the logit has se ½ · ½ · 0.4 = 0.1, and ends expit(±1.96 · 0.4). A mean of
-/// 200 below 800 with variance 0.01 of the log has se 20. With the correlation ρ of the arms the difference has se
-/// 0.1 √(2 − 2ρ).
+/// By hand: S = ½ in both arms with variance 0.16 of the logit has se ½ · ½ · 0.4 = 0.1, and ends expit(±1.96 · 0.4). A
+/// mean of 200 below 800 with variance 0.01 of the log has se 20. With the correlation ρ of the arms the difference has
+/// se 0.1 √(2 − 2ρ).
 #[test]
 fn corrected_values_by_hand() {
     let spread = |v: f64, rho: f64| Spread { variance: [v, v].into(), covariance: rho * v };

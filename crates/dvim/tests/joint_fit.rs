@@ -80,8 +80,8 @@ fn errors(world: &Simulated, units: &Units, model: &JointModel) -> (f64, f64) {
     (100.0 * cure / n, time / n)
 }
 
-/// DESIGN's cross-fitted model alone has 4.6, 1.9, 4.7, 5.6 points and 7.4, 19, 15, 16 days at n = 2,000 (means of 16 data sets); one
-/// data set is held to twice that.
+/// DESIGN's cross-fitted model alone has 4.6, 1.9, 4.7, 5.6 points and 7.4, 19, 15, 16 days at n = 2,000 (means of 16
+/// data sets); one data set is held to twice that.
 #[test]
 fn the_papers_scenarios_are_recovered() {
     let bounds = [(9.2, 15.0), (3.8, 38.0), (9.4, 30.0), (11.2, 32.0)];
@@ -105,8 +105,9 @@ fn the_papers_scenarios_are_recovered() {
     }
 }
 
-/// The model alone, ten folds, family by out-of-fold likelihood: `cargo test -p dvim --test joint_fit cross -- --ignored --nocapture`.
-/// The prototype with five folds has 4.2 points and 14.4 days over the four scenarios (16 data sets each), with ten about a tenth less.
+/// The model alone, ten folds, family by out-of-fold likelihood: `cargo test -p dvim --test joint_fit cross --
+/// --ignored --nocapture`. The prototype with five folds has 4.2 points and 14.4 days over the four scenarios (16 data
+/// sets each), with ten about a tenth less.
 #[test]
 #[ignore = "a minute"]
 fn cross_fitted_errors() {
@@ -258,7 +259,8 @@ fn without_effect_own_slopes_vanish() {
 #[test]
 fn curves_and_products_are_found() {
     let mut units = Units::of(&simulate(Scenario::BothOverlap, 3_000, false, 7));
-    // Outcomes by a rule of our own: cure by the square of the 11th and the product of the 12th and 13th, times by a step in the 14th.
+    // Outcomes by a rule of our own: cure by the square of the 11th and the product of the 12th and 13th, times by a
+    // step in the 14th.
     let mut state = 1u64;
     let mut uniform = move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -310,8 +312,8 @@ fn predictions_are_made_of_lines_and_terms() {
     assert!(slopes.iter().zip(&model.importance.time.treated).all(|(b, imp)| (b * b - imp).abs() < 1e-15));
 }
 
-/// The spreads that intervals are made of are those of the full covariance by the delta method; without horizon the log of a
-/// log-normal mean is `location + σ²/2`.
+/// The spreads that intervals are made of are those of the full covariance by the delta method; without horizon the log
+/// of a log-normal mean is `location + σ²/2`.
 #[test]
 fn spreads_are_the_delta_method() {
     let mut units = Units::of(&simulate(Scenario::BothOverlap, 900, false, 5));
@@ -448,8 +450,9 @@ fn what_cannot_be_fitted_is_an_error() {
     assert!(describe(&TwoArms { treated: &none, ..units.data() }, &terms, &options).is_err(), "an empty arm");
 }
 
-/// Without horizon, covariates and precision the model is maximum likelihood: Stata's strsmix fit of a Weibull mixture cure model to
-/// gbsg, as quoted by flexsurvcure (tests/testthat/test_match_stata.R, commit eec8afa). `S(t) = exp(-λ t^γ)`.
+/// Without horizon, covariates and precision the model is maximum likelihood: Stata's strsmix fit of a Weibull mixture
+/// cure model to gbsg, as quoted by flexsurvcure (tests/testthat/test_match_stata.R, commit eec8afa). `S(t) = exp(-λ
+/// t^γ)`.
 #[test]
 #[ignore = "needs DVIM_DATA: see tests/data/mod.rs"]
 fn needs_data_weibull_agrees_with_stata() {

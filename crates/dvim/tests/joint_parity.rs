@@ -68,9 +68,10 @@ fn candidates_are_the_prototypes() {
     }
 }
 
-/// The prototype holds free parameters to zero with precision 1e-4, the model to their starts: 1e-6 apart. (With the prototype's centre the
-/// linear fits agreed to 5e-15, those with terms to 4e-8, as the prototype gives terms that are not in a part a penalty of 1e9.)
-/// The means of Weibull and log-logistic times were computed there by 40-point quadrature.
+/// The prototype holds free parameters to zero with precision 1e-4, the model to their starts: 1e-6 apart. (With the
+/// prototype's centre the linear fits agreed to 5e-15, those with terms to 4e-8, as the prototype gives terms that are
+/// not in a part a penalty of 1e9.) The means of Weibull and log-logistic times were computed there by 40-point
+/// quadrature.
 #[test]
 fn fits_are_the_prototypes() {
     let units = units();

@@ -1,4 +1,5 @@
-//! Patients asked for anew under the adjusted estimator: of the cohort as the run did it, new ones by all models together; and constraints.
+//! Patients asked for anew under the adjusted estimator: of the cohort as the run did it, new ones by all models
+//! together; and constraints.
 
 use dvim::internal::analysis::{self, Analysis};
 use dvim::internal::cohort::{Arm, Cohort, Units};
@@ -41,8 +42,8 @@ fn a_patient_of_the_cohort_is_estimated_as_in_the_run() {
     }
 }
 
-/// The definition, worked out by hand: mean logit and mean log time of all models, shifted by the weighted offset of the groups from what models
-/// that did not see the members expect of them.
+/// The definition, worked out by hand: mean logit and mean log time of all models, shifted by the weighted offset of
+/// the groups from what models that did not see the members expect of them.
 #[test]
 fn a_new_patient_is_estimated_by_all_models_together() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
@@ -223,7 +224,8 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
     assert_ne!(one.effects, other.effects);
 }
 
-/// Groups of other sizes are corrected by the models that left the patient out; at the run's own size that is the run's estimate, to the last bit.
+/// Groups of other sizes are corrected by the models that left the patient out; at the run's own size that is the run's
+/// estimate, to the last bit.
 #[test]
 fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);

@@ -32,7 +32,8 @@ fn find<'a>(all: &'a [AverageEffect], estimand: &str, population: &str) -> &'a A
     all.iter().find(|a| a.estimand == estimand && a.population == population).expect("the average")
 }
 
-/// Without censoring the residual of S(H) is 1{T ≥ H} − S(H), that of the mean event time 1{T < H}(T − m)/(1 − S(H)): what the full data say.
+/// Without censoring the residual of S(H) is 1{T ≥ H} − S(H), that of the mean event time 1{T < H}(T − m)/(1 − S(H)):
+/// what the full data say.
 #[test]
 fn residuals_without_censoring_are_those_of_the_full_data() {
     let world = simulate(Scenario::BothOverlap, 800, false, 4);

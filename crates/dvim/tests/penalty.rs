@@ -64,8 +64,8 @@ fn net(mixing: f64, [cure, time]: [f64; 2]) -> JointOptions {
     JointOptions { penalty: Penalty::ElasticNet { mixing, strengths }, rounds: 0, ..JointOptions::default() }
 }
 
-/// Two arms of the same units: own slopes o and common ones c = 2o cost λ/2 (2o² + c²) = λ/3 θ², shared by two arms. So each arm is the cure model of
-/// one arm with a third of the ridge, whose optimiser is another.
+/// Two arms of the same units: own slopes o and common ones c = 2o cost λ/2 (2o² + c²) = λ/3 θ², shared by two arms. So
+/// each arm is the cure model of one arm with a third of the ridge, whose optimiser is another.
 #[test]
 fn ridge_is_that_of_the_cure_model_of_one_arm() {
     let data = Data::new(600, 5, true);

@@ -129,8 +129,8 @@ proptest! {
     }
 }
 
-/// By hand: A enters at 0, event at 2; B enters at 1, event of another cause at 3; C enters at 0, leaves at 5; D enters at 3,
-/// event at 4. H = 6. At risk at 2: A, B, C; at 3: B, C (D enters at 3 and is not yet at risk); at 4: C, D.
+/// By hand: A enters at 0, event at 2; B enters at 1, event of another cause at 3; C enters at 0, leaves at 5; D enters
+/// at 3, event at 4. H = 6. At risk at 2: A, B, C; at 3: B, C (D enters at 3 and is not yet at risk); at 4: C, D.
 /// Q = 1 − [1/3 + (2/3)(1/2)(1/2)] = 1/2; area = 2·1/3 + 4·1/6 = 4/3; mean 8/3.
 #[test]
 fn worked_by_hand() {

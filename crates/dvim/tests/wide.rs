@@ -19,7 +19,8 @@ fn errors(world: &Simulated, found: &Analysis) -> [f64; 2] {
     ]
 }
 
-/// Both estimators answer, say what they left out or penalised, and the adjusted one finds what matters and is nearer the truth.
+/// Both estimators answer, say what they left out or penalised, and the adjusted one finds what matters and is nearer
+/// the truth.
 #[test]
 fn more_covariates_than_units() {
     let world = simulate(Scenario::BothOverlap, 600, false, 5).widened(700, 7);

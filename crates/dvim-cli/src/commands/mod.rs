@@ -29,8 +29,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Sets the number of threads for the rest of the process. Where it is ours alone this thread is the first of them: what it does
-/// between two parallel parts does not go from thread to thread.
+/// Sets the number of threads for the rest of the process. Where it is ours alone this thread is the first of them:
+/// what it does between two parallel parts does not go from thread to thread.
 fn use_threads(args: &ThreadArgs) -> Result<(), Failure> {
     start_threads(args, IS_ALONE.load(Relaxed))
 }

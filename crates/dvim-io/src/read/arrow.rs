@@ -1,7 +1,7 @@
 //! An Arrow IPC file (Feather version 2) or stream to a table.
 //!
-//! Types are read as in Parquet: integers and floats are numbers, booleans the texts `true` and `false`, strings and dictionaries of
-//! them text, nulls missing; dates, times, decimals and nested columns are refused if they are kept.
+//! Types are read as in Parquet: integers and floats are numbers, booleans the texts `true` and `false`, strings and
+//! dictionaries of them text, nulls missing; dates, times, decimals and nested columns are refused if they are kept.
 
 use std::io::{Cursor, Read};
 use std::path::Path;

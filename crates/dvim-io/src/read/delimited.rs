@@ -269,7 +269,8 @@ fn run(
             }
         }
         shared.deliver(number, parsed);
-        // Whoever waits in it waits for a block that another thread has in hand, so that fewer threads than asked for do no harm.
+        // Whoever waits in it waits for a block that another thread has in hand, so that fewer threads than asked for
+        // do no harm.
         let shared = &shared;
         rayon::scope(|scope| {
             for _ in 1..threads {

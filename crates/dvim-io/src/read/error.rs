@@ -120,7 +120,8 @@ pub enum ReadErrorKind {
         limit: usize,
         /// Whether the limit is one of bytes.
         in_bytes: bool,
-        /// The first value that is not a number, and its row; `None` if the column was asked for as text and holds numbers.
+        /// The first value that is not a number, and its row; `None` if the column was asked for as text and holds
+        /// numbers.
         first_text: Option<Box<(u64, String)>>,
     },
     /// A column of numbers turned out to hold text, and the source cannot be read again.

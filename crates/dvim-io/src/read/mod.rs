@@ -1,14 +1,15 @@
 //! A file to a [`Table`]: what is read is what was written, or a refusal that says what, where and how to mend it.
 //!
 //! # What counts as what
-//! - *Delimiter*: comma, tab or semicolon, whichever the header holds most of; tab for `.tsv` and `.tab`. Excel's
-//!   first line `sep=;` is obeyed.
+//! - *Delimiter*: comma, tab or semicolon, whichever the header holds most of; tab for `.tsv` and `.tab`. Excel's first
+//!   line `sep=;` is obeyed.
 //! - *Quotes* are those of RFC 4180: a quote opens a field only at its start (blanks before it are allowed), a doubled
 //!   quote inside is one quote, delimiters and line ends inside belong to the value. A quote in the middle of an
 //!   unquoted value is an ordinary character. Anything but blanks after a closing quote is refused.
 //! - *Lines* end with LF or CRLF. Blank lines are ignored wherever they are. A lone carriage return is refused.
 //! - *Text* is UTF-8, with or without a byte order mark. Blanks and tabs around a value or a name do not count.
-//! - *Missing*: an empty value, `NA`, `N/A`, `NaN`, `nan`, `null`, `NULL`, `None` and `.`, quoted or not, in every column.
+//! - *Missing*: an empty value, `NA`, `N/A`, `NaN`, `nan`, `null`, `NULL`, `None` and `.`, quoted or not, in every
+//!   column.
 //! - *Numbers*: decimal, with or without sign, point and exponent, rounded correctly to `f64`; `inf` and `Infinity` in
 //!   any case are infinite. Nothing else: no thousands separators, no decimal comma, no hexadecimal, no underscores.
 //! - *A column* is of numbers if every value that is not missing is one, and of text otherwise, in which case its
@@ -16,8 +17,8 @@
 //! - *An unnamed first column* is the row names that R and pandas write: it is left out, unless it is asked for as
 //!   [`ROW_NAMES`]. Any other unnamed column is refused.
 //! - *Compressed*: gzip and zstd are read as they are. The digest is of the bytes of the file.
-//! - *Parquet* with the feature `parquet`, *Arrow* files (Feather) and streams with the feature `arrow`: see their modules
-//!   for the types.
+//! - *Parquet* with the feature `parquet`, *Arrow* files (Feather) and streams with the feature `arrow`: see their
+//!   modules for the types.
 //!
 //! Not here: what a column means. Whether a time may be infinite or an event may be `2` is the cohort's business.
 

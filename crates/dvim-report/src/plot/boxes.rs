@@ -13,8 +13,8 @@ const OUTLIERS: usize = 40;
 /// What a box is drawn from.
 #[derive(Clone, Debug)]
 pub enum BoxSummary {
-    /// Values; the figure takes quartiles (R's type 7), whiskers to the farthest value within 1.5 interquartile ranges of
-    /// the box, and values beyond as dots.
+    /// Values; the figure takes quartiles (R's type 7), whiskers to the farthest value within 1.5 interquartile ranges
+    /// of the box, and values beyond as dots.
     Samples(Vec<f64>),
     /// Lower whisker, first quartile, median, third quartile, upper whisker.
     Five([f64; 5]),

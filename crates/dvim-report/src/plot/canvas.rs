@@ -306,7 +306,8 @@ impl<'a> Canvas<'a> {
         y
     }
 
-    /// Words set beside a point at `x`: to its right if they end before `edge`, else to its left if there is room, else up to `edge`.
+    /// Words set beside a point at `x`: to its right if they end before `edge`, else to its left if there is room, else
+    /// up to `edge`.
     pub(super) fn text_beside(&mut self, x: f64, y: f64, gap: f64, edge: f64, words: &str, label: Label) {
         let width = label.width(words);
         if x + gap + width <= edge {

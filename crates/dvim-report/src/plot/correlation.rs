@@ -5,8 +5,8 @@ use super::canvas::{BODY, Canvas, Label, Style};
 use super::palette::Ink;
 use super::text;
 
-/// Correlations between methods or covariates: blue for positive, orange for negative, stronger for larger, and the number
-/// in every cell.
+/// Correlations between methods or covariates: blue for positive, orange for negative, stronger for larger, and the
+/// number in every cell.
 #[derive(Clone, Debug, Default)]
 pub struct CorrelationMatrix {
     /// Title, size, notes.

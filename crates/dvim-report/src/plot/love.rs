@@ -22,8 +22,8 @@ pub struct LoveRow {
     pub time: Option<f64>,
 }
 
-/// Absolute standardised mean differences, the worst before matching first. With more than 40 covariates the first 40 are
-/// shown, and the figure says so.
+/// Absolute standardised mean differences, the worst before matching first. With more than 40 covariates the first 40
+/// are shown, and the figure says so.
 #[derive(Clone, Debug, Default)]
 pub struct LovePlot {
     /// Title, size, notes.

@@ -2,7 +2,8 @@
 //!
 //! Each figure is a struct of plain data with a method `svg`; nothing is read, written, drawn at random or asked of the
 //! clock, so equal data give equal bytes. A figure stands alone, or inside a page from [`page`], whose colours it takes
-//! on (light, dark, print). What cannot be drawn (NaN, infinity, zero on a log axis) is left out and counted under the figure.
+//! on (light, dark, print). What cannot be drawn (NaN, infinity, zero on a log axis) is left out and counted under the
+//! figure.
 //!
 //! No statistic is computed here. Three summaries exist for the eye only and are documented where they are made: bins
 //! (histogram, hexagons), Gaussian kernel densities (violins), and quartiles (boxes, when samples are given).
@@ -144,7 +145,8 @@ impl Estimate {
         self.interval.filter(|(a, b)| a.is_finite() && b.is_finite()).map(|(a, b)| (a.min(b), a.max(b)))
     }
 
-    /// Takes value and interval into an extent; false when the value cannot be drawn. An undrawable interval counts as one.
+    /// Takes value and interval into an extent; false when the value cannot be drawn. An undrawable interval counts as
+    /// one.
     fn extend(&self, extent: &mut scale::Extent) -> bool {
         if !extent.add(self.value) {
             return false;

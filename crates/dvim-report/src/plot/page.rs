@@ -133,8 +133,8 @@ pub fn paragraph(words: &str) -> String {
     format!("<p>{}</p>\n", escape(words))
 }
 
-/// A figure with its caption: `name` in bold ("Figure 1."), then the words. On a narrow screen it scrolls sideways rather
-/// than shrink its letters.
+/// A figure with its caption: `name` in bold ("Figure 1."), then the words. On a narrow screen it scrolls sideways
+/// rather than shrink its letters.
 pub fn figure(svg: &str, name: &str, caption: &str) -> String {
     let label = escape(if name.is_empty() { "Figure" } else { name });
     format!(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use svg2pdf::usvg::{self, fontdb};
 
-/// DejaVu Sans, subset to Latin, Greek, Cyrillic, punctuation, arrows and the signs that figures use; see `fonts/LICENSE`.
-/// It is the font whose widths the figures are laid out with.
+/// DejaVu Sans, subset to Latin, Greek, Cyrillic, punctuation, arrows and the signs that figures use; see
+/// `fonts/LICENSE`. It is the font whose widths the figures are laid out with.
 const FONTS: [&[u8]; 2] =
     [include_bytes!("../../fonts/DejaVuSans.ttf"), include_bytes!("../../fonts/DejaVuSans-Bold.ttf")];
 

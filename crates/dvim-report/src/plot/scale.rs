@@ -58,7 +58,8 @@ impl Format {
         self.dress(value, digits)
     }
 
-    /// A value with the decimals that its interval allows, as in the text around the figure (shares: one decimal of a percent).
+    /// A value with the decimals that its interval allows, as in the text around the figure (shares: one decimal of a
+    /// percent).
     pub fn value_between(self, value: f64, low: f64, high: f64) -> String {
         match self {
             Format::Number | Format::Signed => self.dress(value, text::fixed(value, decimals_between(low, high))),
@@ -172,7 +173,8 @@ impl<'a> Extent<'a> {
         self.range
     }
 
-    /// Limits for the axis: its own if it has usable ones, else the data's with `pad` (a share of the range) on both sides.
+    /// Limits for the axis: its own if it has usable ones, else the data's with `pad` (a share of the range) on both
+    /// sides.
     pub(super) fn limits(&self, pad: f64) -> (f64, f64) {
         let usable = |&(lo, hi): &(f64, f64)| self.axis.drawable(lo) && self.axis.drawable(hi) && separate(lo, hi);
         if let Some(limits) = self.axis.limits.filter(usable) {
@@ -259,7 +261,8 @@ impl Scale {
         self.ticks(|_, spacing| spacing >= 28.0)
     }
 
-    /// The densest set of round ticks that `fits`, which sees the ticks and the smallest distance between two in pixels.
+    /// The densest set of round ticks that `fits`, which sees the ticks and the smallest distance between two in
+    /// pixels.
     fn ticks(&self, fits: impl Fn(&[Tick], f64) -> bool) -> Vec<Tick> {
         if let Some(own) = &self.own_ticks {
             return self.given_ticks(own, fits);

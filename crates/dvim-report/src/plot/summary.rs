@@ -17,8 +17,8 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// Bins of sorted values between `lo` and `hi`. The width is that of Freedman and Diaconis, rounded to 1, 2 or 5 times a
-    /// power of ten and kept to 8 to 60 bins.
+    /// Bins of sorted values between `lo` and `hi`. The width is that of Freedman and Diaconis, rounded to 1, 2 or 5
+    /// times a power of ten and kept to 8 to 60 bins.
     pub(super) fn new(sorted: &[f64], (lo, hi): (f64, f64)) -> Self {
         let range = hi - lo;
         let iqr = quantile(sorted, 0.75) - quantile(sorted, 0.25);
@@ -46,8 +46,8 @@ fn round_up(value: f64) -> f64 {
     power * [1.0, 2.0, 5.0].into_iter().find(|&m| mantissa <= m * (1.0 + 1e-9)).unwrap_or(10.0)
 }
 
-/// Limits that keep nearly all sorted values: those beyond twelve interquartile ranges of the median are cut off, so that
-/// one absurd value does not hide the rest. Returns the limits and how many values lie outside.
+/// Limits that keep nearly all sorted values: those beyond twelve interquartile ranges of the median are cut off, so
+/// that one absurd value does not hide the rest. Returns the limits and how many values lie outside.
 pub(super) fn sane_limits(sorted: &[f64]) -> ((f64, f64), usize) {
     let (lo, hi) = (sorted[0], sorted[sorted.len() - 1]);
     let (q1, q2, q3) = (quantile(sorted, 0.25), quantile(sorted, 0.5), quantile(sorted, 0.75));
@@ -60,8 +60,8 @@ pub(super) fn sane_limits(sorted: &[f64]) -> ((f64, f64), usize) {
     ((sorted[first], sorted[last - 1]), first + sorted.len() - last)
 }
 
-/// A Gaussian kernel density of sorted values on an even grid from the smallest to the largest, scaled to a largest value of
-/// one. The bandwidth is Silverman's rule. Values are first counted on a fine grid, so a million cost little.
+/// A Gaussian kernel density of sorted values on an even grid from the smallest to the largest, scaled to a largest
+/// value of one. The bandwidth is Silverman's rule. Values are first counted on a fine grid, so a million cost little.
 pub(super) fn density(sorted: &[f64], grid: usize) -> Vec<(f64, f64)> {
     let n = sorted.len() as f64;
     let (lo, hi) = (sorted[0], sorted[sorted.len() - 1]);

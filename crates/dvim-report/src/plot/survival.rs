@@ -37,8 +37,8 @@ pub struct SurvivalArm {
 
 /// Curves of two arms (six at most differ in style), on the scale of shares still event-free.
 ///
-/// With a horizon H the axis ends there: what happens later is no part of the estimand. S(H) is marked and written beside the
-/// curve, and the arms' mean event times stand in a strip under the panel.
+/// With a horizon H the axis ends there: what happens later is no part of the estimand. S(H) is marked and written
+/// beside the curve, and the arms' mean event times stand in a strip under the panel.
 #[derive(Clone, Debug, Default)]
 pub struct SurvivalCurves {
     /// Title, size, notes.
@@ -57,8 +57,8 @@ pub struct SurvivalCurves {
     pub time_effect: Option<String>,
 }
 
-/// Numbers at risk from the times at which units leave (by event, censoring or the horizon): units still there just before
-/// each distinct time.
+/// Numbers at risk from the times at which units leave (by event, censoring or the horizon): units still there just
+/// before each distinct time.
 pub fn at_risk(times: &[f64]) -> Vec<(f64, u64)> {
     let mut sorted: Vec<f64> = times.iter().copied().filter(|t| t.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);

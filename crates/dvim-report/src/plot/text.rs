@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 /// Text made safe for XML and HTML, in element content and in quoted attributes.
 ///
-/// Characters that XML 1.0 forbids are replaced by U+FFFD. This is the only escape function of the crate's plots and pages.
+/// Characters that XML 1.0 forbids are replaced by U+FFFD. This is the only escape function of the crate's plots and
+/// pages.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let forbidden = |c: char| (c < ' ' && !matches!(c, '\t' | '\n' | '\r')) || matches!(c, '\u{fffe}' | '\u{ffff}');
     if !text.contains(|c| matches!(c, '&' | '<' | '>' | '"' | '\'') || forbidden(c)) {
@@ -41,8 +42,8 @@ pub(super) fn coordinate(out: &mut String, value: f64) {
 /// How much wider bold words are.
 pub(super) const BOLD: f64 = 1.13;
 
-/// Width of `text` in pixels at a font size, as in DejaVu Sans: the reader's font is not known here, and this is the widest
-/// of the usual ones.
+/// Width of `text` in pixels at a font size, as in DejaVu Sans: the reader's font is not known here, and this is the
+/// widest of the usual ones.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()

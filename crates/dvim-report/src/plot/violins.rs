@@ -22,8 +22,8 @@ pub struct ViolinGroup {
     pub emphasis: bool,
 }
 
-/// Kernel densities by group, from the smallest to the largest value and all of one height, with the median (dot) and the
-/// quartiles (bar).
+/// Kernel densities by group, from the smallest to the largest value and all of one height, with the median (dot) and
+/// the quartiles (bar).
 #[derive(Clone, Debug, Default)]
 pub struct Violins {
     /// Title, size, notes.

@@ -20,8 +20,8 @@ pub struct WeightRow {
     pub time: f64,
 }
 
-/// Bars of both metrics per covariate, the heaviest first (by the sum of its shares in both). With more than 30 covariates
-/// the first 30 are shown, and the figure says so.
+/// Bars of both metrics per covariate, the heaviest first (by the sum of its shares in both). With more than 30
+/// covariates the first 30 are shown, and the figure says so.
 #[derive(Clone, Debug, Default)]
 pub struct MetricWeights {
     /// Title, size, notes.

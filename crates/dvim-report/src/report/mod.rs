@@ -1,5 +1,5 @@
-//! One page for a run: the answer, from whom, how it varies, and whether it can be relied on. Opens by double-click, loads
-//! nothing, needs no script.
+//! One page for a run: the answer, from whom, how it varies, and whether it can be relied on. Opens by double-click,
+//! loads nothing, needs no script.
 
 mod methods;
 mod patients;

@@ -1,4 +1,5 @@
-//! Three patients in full: both groups under each metric, their curves, the closest patients, and what each covariate contributes.
+//! Three patients in full: both groups under each metric, their curves, the closest patients, and what each covariate
+//! contributes.
 
 use super::{Builder, Source};
 use crate::figures;

@@ -2,25 +2,27 @@
 //!
 //! Let `e_z(i)` be the value (Ŝ(H), or CMET) of unit i's group in arm z, and `θ_z = Σ_{i∈P} e_z(i)/n` its mean over a
 //! population P of n estimated units. A unit j of the pool serves in many groups, so the terms of the sum are far from
-//! independent. But each group's value is, to first order, a sum over its members ([`crate::survival::Influence`]), hence so is θ_z:
+//! independent. But each group's value is, to first order, a sum over its members ([`crate::survival::Influence`]),
+//! hence so is θ_z:
 //!
 //! `θ̂_z − θ_z ≈ Σ_j U_zj`,  `U_zj = (1/n) Σ_{i∈P: j∈G_z(i)} IF_j(G_z(i))`,
 //!
 //! with the U of different units independent and of mean zero given covariates. The two pools share no unit. To this
-//! comes that the units of P are a sample: the true values vary between units with a covariance Σ. So for any contrast `a`
+//! comes that the units of P are a sample: the true values vary between units with a covariance Σ. So for any contrast
+//! `a`
 //!
 //! `Var(a₀θ̂₀ + a₁θ̂₁) = Σ_z a_z² Σ_j U_zj² + a'Σa / n`,
 //!
-//! Σ being the covariance of the estimates over units less the mean variance of a unit's estimate. When groups are small the
-//! formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance (but for the factor
-//! of [`super::passes::unbiased`]). A
+//! Σ being the covariance of the estimates over units less the mean variance of a unit's estimate. When groups are
+//! small the formula is that of independent patients; when a group is the whole arm it is the arm's Greenwood variance
+//! (but for the factor of [`super::passes::unbiased`]). A
 //! bootstrap of units would not do: it is inconsistent for matching with replacement [Abadie & Imbens 2008].
 //!
-//! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the differences
-//! mostly cancel, but not where treatment goes with covariates. `bias` says how much the fitted cure models, which saw
-//! none of these outcomes, expect: the mean over P of (the model's value for the group − the model's value for the unit).
-//! The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the models' parameters bring: the
-//! training set is another sample, so the two variances add.
+//! **What it leaves out** is bias: members of a group differ from the unit they stand for. Averaged over P the
+//! differences mostly cancel, but not where treatment goes with covariates. `bias` says how much the fitted cure
+//! models, which saw none of these outcomes, expect: the mean over P of (the model's value for the group − the model's
+//! value for the unit). The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the
+//! models' parameters bring: the training set is another sample, so the two variances add.
 
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Walk, part};
@@ -65,7 +67,8 @@ pub struct AverageEffect {
     pub n_units: usize,
     /// Units left out because their effect is undefined.
     pub n_undefined: usize,
-    /// Standard deviation of the average over deals; it is in the standard error, divided by the root of their number. `None` with one deal.
+    /// Standard deviation of the average over deals; it is in the standard error, divided by the root of their number.
+    /// `None` with one deal.
     pub split_sd: Option<f64>,
 }
 

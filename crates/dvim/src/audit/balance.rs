@@ -1,11 +1,13 @@
 //! Are the groups comparable? Balance of the covariates before and after matching under each metric, how often each
 //! patient is used, and who has no comparable patient in the other arm.
 //!
-//! A unit j of the pool of arm z is used `w_j` times: it is in that many groups of the estimated units. With these weights the
-//! two pools stand for the same units, so their covariates should agree with each other. Sums over groups are sums
-//! over units with weights, so everything here is O(nK) to count and O(n p log n) to compare, whatever the number of groups.
+//! A unit j of the pool of arm z is used `w_j` times: it is in that many groups of the estimated units. With these
+//! weights the two pools stand for the same units, so their covariates should agree with each other. Sums over groups
+//! are sums over units with weights, so everything here is O(nK) to count and O(n p log n) to compare, whatever the
+//! number of groups.
 //!
-//! - standardised difference `(x̄₁ − x̄₀)/√((s₁² + s₀²)/2)`, the s being those before matching, so that one scale serves both;
+//! - standardised difference `(x̄₁ − x̄₀)/√((s₁² + s₀²)/2)`, the s being those before matching, so that one scale serves
+//!   both;
 //! - variance ratio `s₁²/s₀²`, weighted variances `Σ w (x − x̄)²/(Σ w − Σ w²/Σ w)` [as cobalt];
 //! - KS, the largest distance of the two weighted distribution functions;
 //! - effective sample size `(Σ w)²/Σ w²` [Kish 1965].
@@ -92,9 +94,9 @@ pub struct Balance {
     pub overlap: Option<Overlap>,
 }
 
-/// A unit has no comparable patient when its nearest one of the other arm is farther than this many times the distance within
-/// which 95 % of units have one of their own arm. Twice, because the other arm may be smaller: with an effective dimension
-/// of 2 a quarter of the units doubles the distances.
+/// A unit has no comparable patient when its nearest one of the other arm is farther than this many times the distance
+/// within which 95 % of units have one of their own arm. Twice, because the other arm may be smaller: with an effective
+/// dimension of 2 a quarter of the units doubles the distances.
 pub const FAR: f64 = 2.0;
 
 impl Balance {
@@ -264,7 +266,8 @@ pub(super) fn quantiles<const N: usize>(values: &[f64], at: [f64; N]) -> [f64; N
     // Whole numbers in the order of `total_cmp`, and back: where the sign is set, all other bits are turned.
     let turned = |bits: i64| bits ^ ((bits >> 63) & i64::MAX);
     let mut values: Vec<i64> = values.iter().map(|v| turned(v.to_bits() as i64)).collect();
-    // What a sorted list has at these places, without sorting all of it: parts before a place that is found stay before it.
+    // What a sorted list has at these places, without sorting all of it: parts before a place that is found stay before
+    // it.
     let mut from = 0;
     at.map(|p| {
         if n == 0 {

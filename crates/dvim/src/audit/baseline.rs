@@ -1,7 +1,7 @@
 //! Who was compared: each covariate by arm, over all units of the cohort, before anything is matched.
 //!
-//! The standardised difference is `(x̄₁ − x̄₀)/√((s₁² + s₀²)/2)` [Austin 2009], with sample variances, for numbers and for the
-//! indicator of a level alike.
+//! The standardised difference is `(x̄₁ − x̄₀)/√((s₁² + s₀²)/2)` [Austin 2009], with sample variances, for numbers and
+//! for the indicator of a level alike.
 
 use super::balance::{moments, quantiles};
 use crate::cohort::{Arm, Cohort};

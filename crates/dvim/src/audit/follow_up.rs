@@ -1,22 +1,23 @@
 //! Does follow-up reach the horizon, and does the curve look like a plateau there?
 //!
-//! Two different questions. *Can Ŝ(H) be read at all?* Only if patients are still at risk at H. *Does event-free at H mean
-//! cured?* Here cured is defined as event-free at H, so the effects need only the first; but who says "cured" means the
-//! second, and the second is where a curve misleads. Three views of it, which rest on different things:
+//! Two different questions. *Can Ŝ(H) be read at all?* Only if patients are still at risk at H. *Does event-free at H
+//! mean cured?* Here cured is defined as event-free at H, so the effects need only the first; but who says "cured"
+//! means the second, and the second is where a curve misleads. Three views of it, which rest on different things:
 //!
-//! - **Maller & Zhou (1994, 1996)**, on the times as recorded. With t_max the last time, t* the last event and `N` the events
-//!   in `(2t* − t_max, t*]`: `q = N/n`, `α = (1 − q)ⁿ`, and α < 0.05 is taken as sufficient follow-up. It is liberal: α ≈ e^(−N),
-//!   so three events are enough, and one patient who is censored very late widens the interval and makes α small.
-//! - **Yuen & Musta (2024, arXiv 2403.16832)**: H₀ that more than a share ε of the uncured have their event after H. If the
-//!   density does not increase in the tail and nobody has an event after τ, then under H₀ it is at least
-//!   `f₀ = ε F(H)/(τ − H)` in the window (H − w, H]. They compare f₀ with a (smoothed) Grenander estimate of the density at H;
-//!   here the same inequality is tested by counting, without smoothing or bootstrap: a patient at risk at t then
-//!   has at least the hazard f₀/S(t), so the window's events are at least Poisson with mean `e₀ = f₀ ∫ Y(t)/Ŝ(t) dt`, and
-//!   `p = P(Poisson(e₀) ≤ events seen)`. Small p: practically sufficient. A window in which nobody is at risk has e₀ = 0
-//!   and p = 1: the absence of events proves nothing where nobody was watched.
-//! - **Xie, Escobar-Bach & Van Keilegom (2024)**: H₀ that follow-up suffices, tested by the distance between F̂(H) and an
-//!   extrapolation for tails in the Gumbel domain [Escobar-Bach, Maller, Van Keilegom & Zhao 2022],
-//!   `p̂ = F(H−δ) + (F(H−δ/2) − F(H−δ))² / (2F(H−δ/2) − F(H−δ) − F(H))`. They bootstrap; here the standard error is by the delta
+//! - **Maller & Zhou (1994, 1996)**, on the times as recorded. With t_max the last time, t* the last event and `N` the
+//!   events in `(2t* − t_max, t*]`: `q = N/n`, `α = (1 − q)ⁿ`, and α < 0.05 is taken as sufficient follow-up. It is
+//!   liberal: α ≈ e^(−N), so three events are enough, and one patient who is censored very late widens the interval and
+//!   makes α small.
+//! - **Yuen & Musta (2024, arXiv 2403.16832)**: H₀ that more than a share ε of the uncured have their event after H. If
+//!   the density does not increase in the tail and nobody has an event after τ, then under H₀ it is at least `f₀ = ε
+//!   F(H)/(τ − H)` in the window (H − w, H]. They compare f₀ with a (smoothed) Grenander estimate of the density at H;
+//!   here the same inequality is tested by counting, without smoothing or bootstrap: a patient at risk at t then has at
+//!   least the hazard f₀/S(t), so the window's events are at least Poisson with mean `e₀ = f₀ ∫ Y(t)/Ŝ(t) dt`, and `p =
+//!   P(Poisson(e₀) ≤ events seen)`. Small p: practically sufficient. A window in which nobody is at risk has e₀ = 0 and
+//!   p = 1: the absence of events proves nothing where nobody was watched.
+//! - **Xie, Escobar-Bach & Van Keilegom (2024)**: H₀ that follow-up suffices, tested by the distance between F̂(H) and
+//!   an extrapolation for tails in the Gumbel domain [Escobar-Bach, Maller, Van Keilegom & Zhao 2022], `p̂ = F(H−δ) +
+//!   (F(H−δ/2) − F(H−δ))² / (2F(H−δ/2) − F(H−δ) − F(H))`. They bootstrap; here the standard error is by the delta
 //!   method with Greenwood's covariance. Small p: *not* sufficient; p̂ − F̂(H) says how many more events to expect.
 
 use crate::cohort::{Arm, Cohort};
@@ -146,7 +147,8 @@ impl FollowUp {
 
     fn of_units(arm: Option<Arm>, recorded: &[(f64, bool)], capped: Vec<Outcome>, horizon: f64) -> FollowUp {
         let is_plain = capped.iter().all(Outcome::is_plain);
-        // Whoever is at risk of this cause is free of every other: its hazard is a density over the survival of any event.
+        // Whoever is at risk of this cause is free of every other: its hazard is a density over the survival of any
+        // event.
         let of_any = |u: &Outcome| Outcome { event: u.event || u.competing, competing: false, ..*u };
         let any =
             capped.iter().any(|u| u.competing).then(|| SurvivalCurve::of_outcomes(capped.iter().map(of_any).collect()));
@@ -224,7 +226,8 @@ pub struct Rate {
     pub exposure: f64,
     /// Events over exposure; 0 where there is no exposure.
     pub rate: f64,
-    /// Lower end of the exact Poisson interval [Garwood 1936]: the mean under which d events or more have probability α/2.
+    /// Lower end of the exact Poisson interval [Garwood 1936]: the mean under which d events or more have probability
+    /// α/2.
     pub low: f64,
     /// Upper end: the mean under which d events or fewer have probability α/2.
     pub high: f64,

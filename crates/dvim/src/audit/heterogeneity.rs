@@ -1,20 +1,21 @@
 //! Do effects differ between patients, or is the spread noise?
 //!
-//! The cure models predict an effect τ̂ for each estimated unit (their S₁ − S₀, or CMET₁ − CMET₀). They were fitted on the
-//! training set, so the outcomes behind the matched estimates e are fresh to them. Everything below is a weighted sum
-//! `Σ aᵢ eᵢ` with weights that depend on covariates only, and has the variance `Σ_z Σ_j U_zj²`,
+//! The cure models predict an effect τ̂ for each estimated unit (their S₁ − S₀, or CMET₁ − CMET₀). They were fitted on
+//! the training set, so the outcomes behind the matched estimates e are fresh to them. Everything below is a weighted
+//! sum `Σ aᵢ eᵢ` with weights that depend on covariates only, and has the variance `Σ_z Σ_j U_zj²`,
 //! `U_zj = Σ_{i: j∈G_z(i)} aᵢ IF_j(G_z(i))`, by unit, as in [`super::average`]:
 //!
 //! - **slope** of e on τ̂ (1: calibrated, 0: the models found nothing);
-//! - **fifths** by τ̂, each with the mean of e and of τ̂: calibration by quantile against groups that are fresh to the models;
-//! - **ranking**: how much more the top share q benefits than everybody, TOC(q), and its area AUTOC [Yadlowsky et al. 2025], the test,
-//!   `Σ aᵢeᵢ` with `a = (H_n − H_{r−1} − 1)/n` for the unit of rank r, H being harmonic numbers.
+//! - **fifths** by τ̂, each with the mean of e and of τ̂: calibration by quantile against groups that are fresh to the
+//!   models;
+//! - **ranking**: how much more the top share q benefits than everybody, TOC(q), and its area AUTOC [Yadlowsky et al.
+//!   2025], the test, `Σ aᵢeᵢ` with `a = (H_n − H_{r−1} − 1)/n` for the unit of rank r, H being harmonic numbers.
 //!
 //! The tests ask whether effects vary *as the models predicted*. Where they say no, effects may still vary otherwise.
-//! Matching smooths e towards the mean, so a slope below 1 is expected of large groups. A test that the fifths are equal (χ², four
-//! degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of 2,000 at 5 % (matching bias
-//! that differs between fifths may be why). Of 600 such cohorts AUTOC rejects 6.3 %, the slope would
-//! reject 7.2 %: AUTOC is the test, and the slope is an estimate with a standard error.
+//! Matching smooths e towards the mean, so a slope below 1 is expected of large groups. A test that the fifths are
+//! equal (χ², four degrees of freedom) was tried and left out: without any effect it rejected 9.7 % of 300 cohorts of
+//! 2,000 at 5 % (matching bias that differs between fifths may be why). Of 600 such cohorts AUTOC rejects 6.3 %, the
+//! slope would reject 7.2 %: AUTOC is the test, and the slope is an estimate with a standard error.
 
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Walk, part};
@@ -84,7 +85,8 @@ pub struct Varies {
 }
 
 impl Varies {
-    /// The p of the test of heterogeneity: that of the ranking under the paper's estimator, that of the projection under the adjusted one.
+    /// The p of the test of heterogeneity: that of the ranking under the paper's estimator, that of the projection
+    /// under the adjusted one.
     pub fn p(&self) -> Option<f64> {
         self.autoc.p.or(self.projection.map(|t| t.p))
     }

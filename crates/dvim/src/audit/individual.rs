@@ -1,7 +1,7 @@
 //! How the effects of single patients are spread, and of how many the data say more than chance would.
 //!
-//! The interval of one patient's effect is that of the groups behind it. Where there is no effect at all, a share of about
-//! one less the confidence level of the intervals excludes zero all the same; counts are to be read against that.
+//! The interval of one patient's effect is that of the groups behind it. Where there is no effect at all, a share of
+//! about one less the confidence level of the intervals excludes zero all the same; counts are to be read against that.
 
 use crate::analysis::Analysis;
 use crate::effect::Effect;
@@ -123,8 +123,8 @@ fn spread(of: impl Iterator<Item = (Option<f64>, Option<Interval>)>) -> Option<S
     })
 }
 
-/// Three patients to look at in full: those at the 10, 50 and 90 % quantiles of the cure effect, among units without a flag
-/// (or among all, where each has one). Positions in [`Analysis::units`], fewer where units are fewer.
+/// Three patients to look at in full: those at the 10, 50 and 90 % quantiles of the cure effect, among units without a
+/// flag (or among all, where each has one). Positions in [`Analysis::units`], fewer where units are fewer.
 pub fn examples(analysis: &Analysis) -> Vec<usize> {
     let mut order: Vec<usize> = (0..analysis.effects.len()).collect();
     if order.iter().any(|&q| is_plain(&analysis.effects[q])) {

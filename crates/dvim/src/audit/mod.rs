@@ -113,8 +113,8 @@ impl Audit {
         Ok(Audit { asked: false, averages, ..rest })
     }
 
-    /// Audits corrected estimates: averages and heterogeneity by influence functions ([`one_step`]); what is read off curves, from
-    /// the groups alone.
+    /// Audits corrected estimates: averages and heterogeneity by influence functions ([`one_step`]); what is read off
+    /// curves, from the groups alone.
     fn of_corrected(walk: &Walk<'_>, scores: &Scores<'_>, populations: &Populations) -> Audit {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let averages = scores.averages(populations);

@@ -1,18 +1,21 @@
 //! Averages of the adjusted estimator, and whether its effects vary, from influence functions.
 //!
-//! The mean of corrected values over patients is biased as far as the model is wrong or shrunk, and the spread between patients says nothing of that. So each
-//! patient's own outcome, which reached nothing that was used for it, is added back as the residual of `martingale`, weighted by the inverse propensity of the
-//! arm in which it was seen. With S_z(i) the corrected value of unit i in arm z, ρ(i) its residual, Z(i) its arm, e_z its propensity, and a population P with
-//! membership g(i) ∈ {0, 1}, the *one-step* estimate is
+//! The mean of corrected values over patients is biased as far as the model is wrong or shrunk, and the spread between
+//! patients says nothing of that. So each patient's own outcome, which reached nothing that was used for it, is added
+//! back as the residual of `martingale`, weighted by the inverse propensity of the arm in which it was seen. With
+//! S_z(i) the corrected value of unit i in arm z, ρ(i) its residual, Z(i) its arm, e_z its propensity, and a population
+//! P with membership g(i) ∈ {0, 1}, the *one-step* estimate is
 //!
 //! `θ_z = Σ_i { g(i) S_z(i) + h(i) 1{Z(i) = z} ρ(i)/e_z(i) } / Σ_i g(i)`,
 //!
-//! where h is the probability of g given covariates: g itself for all and for subgroups, e₁ for the treated, e₀ for the controls. It is right if either the
-//! curves or the propensities are (doubly robust), and its variance is that of its terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ,
-//! because units are independent and everything else was learned from other units [Chernozhukov et al. 2018].
+//! where h is the probability of g given covariates: g itself for all and for subgroups, e₁ for the treated, e₀ for the
+//! controls. It is right if either the curves or the propensities are (doubly robust), and its variance is that of its
+//! terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ, because units are independent and everything else was
+//! learned from other units [Chernozhukov et al. 2018].
 //!
-//! The residual is that of the corrected curve (`Predictor::with_mean`). With the model's own latency beside a corrected mean the correction counted twice: the one-step mean
-//! time then covered 93 % at n = 2,000 and the test of heterogeneity rejected 15 % where the effect is constant.
+//! The residual is that of the corrected curve (`Predictor::with_mean`). With the model's own latency beside a
+//! corrected mean the correction counted twice: the one-step mean time then covered 93 % at n = 2,000 and the test of
+//! heterogeneity rejected 15 % where the effect is constant.
 //!
 //! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.
 
@@ -32,7 +35,8 @@ use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
 /// Propensities are kept so far from 0 and 1: no unit counts for more than fifty.
 const SMALLEST_PROPENSITY: f64 = 0.02;
-/// Ridge of the propensity model, on covariates of unit standard deviation: worth two units, so that nothing is separated.
+/// Ridge of the propensity model, on covariates of unit standard deviation: worth two units, so that nothing is
+/// separated.
 const RIDGE: f64 = 2.0;
 /// Covariates of the propensity model, at most: those that differ most between the arms.
 const MOST_COVARIATES: usize = 60;
@@ -213,17 +217,19 @@ impl<'a> Scores<'a> {
         out
     }
 
-    /// Whether effects vary: see [`super::heterogeneity`], with each unit's one-step score in the place of a matched estimate.
+    /// Whether effects vary: see [`super::heterogeneity`], with each unit's one-step score in the place of a matched
+    /// estimate.
     ///
-    /// Slope and AUTOC have no p here. Every effect was estimated without its own unit, but from all the others, so where nothing varies scores and effects
-    /// are dependent across folds, and t-statistics of their association are far from normal. The test is a projection of the scores on the covariates
-    /// themselves, which depend on no outcome.
+    /// Slope and AUTOC have no p here. Every effect was estimated without its own unit, but from all the others, so
+    /// where nothing varies scores and effects are dependent across folds, and t-statistics of their association
+    /// are far from normal. The test is a projection of the scores on the covariates themselves, which depend on no
+    /// outcome.
     pub fn heterogeneity(&self) -> Heterogeneity {
         Heterogeneity { cure: self.varies(Estimand::Cure), time: self.varies(Estimand::Time) }
     }
 
-    /// The effect of a unit as estimated without its outcome, and its score: that effect plus the weighted residual, whose
-    /// mean given covariates is the true effect.
+    /// The effect of a unit as estimated without its outcome, and its score: that effect plus the weighted residual,
+    /// whose mean given covariates is the true effect.
     fn scored(&self, side: Estimand, i: usize) -> (f64, f64) {
         let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
         let sign = if self.arm(i) == Arm::Treated { 1.0 } else { -1.0 };
@@ -238,8 +244,9 @@ impl<'a> Scores<'a> {
                 (i, effect, score)
             })
             .collect();
-        // Largest first among those of a fold: the folds' levels differ by noise that goes against their own outcomes, since a model that did not see high scores
-        // predicts low. Ties by position, so that nothing depends on the sort.
+        // Largest first among those of a fold: the folds' levels differ by noise that goes against their own outcomes,
+        // since a model that did not see high scores predicts low. Ties by position, so that nothing depends on
+        // the sort.
         let levels = self.fold_means(&units);
         let above = |u: &(usize, f64, f64)| u.1 - levels[self.fold(u.0)][1];
         units.sort_by(|a, b| above(b).total_cmp(&above(a)).then(a.0.cmp(&b.0)));
@@ -288,8 +295,9 @@ impl<'a> Scores<'a> {
         })
     }
 
-    /// Do the scores vary with the covariates? Regression on all of them, the coefficients tested together with jackknife (HC3) variances: `W/r` against
-    /// F(r, n − r − 1), r the rank of the covariates [best linear projection: Semenova & Chernozhukov 2021]. `None` below 20 units a covariate.
+    /// Do the scores vary with the covariates? Regression on all of them, the coefficients tested together with
+    /// jackknife (HC3) variances: `W/r` against F(r, n − r − 1), r the rank of the covariates [best linear
+    /// projection: Semenova & Chernozhukov 2021]. `None` below 20 units a covariate.
     fn projection(&self, units: &[(usize, f64, f64)]) -> Option<Projection> {
         let (n, p) = (units.len(), self.cohort.n_covariates());
         if p == 0 || n < FEWEST.max(20 * p) {
@@ -335,8 +343,9 @@ impl<'a> Scores<'a> {
         sums.into_iter().map(|[n, e, s]| [n, e / n, s / n]).collect()
     }
 
-    /// Slope of the scores on the effects, both centred in each fold (the units of a fold share a model), with a jackknife standard error
-    /// (HC3: residuals over one less their leverage). `None` without spread or with few units.
+    /// Slope of the scores on the effects, both centred in each fold (the units of a fold share a model), with a
+    /// jackknife standard error (HC3: residuals over one less their leverage). `None` without spread or with few
+    /// units.
     fn slope(&self, units: &[(usize, f64, f64)], levels: &[[f64; 3]]) -> Option<Tested> {
         let centred = |&(i, effect, score): &(usize, f64, f64)| {
             let [n, e, s] = levels[self.fold(i)];

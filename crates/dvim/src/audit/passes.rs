@@ -19,7 +19,8 @@ pub struct Group<'a> {
     pub ranks: &'a [u32],
     /// Their outcomes.
     pub outcomes: &'a [(f64, bool)],
-    /// Their influences on the group's value at H, times [`unbiased`] and their case weights; empty where it is undefined.
+    /// Their influences on the group's value at H, times [`unbiased`] and their case weights; empty where it is
+    /// undefined.
     pub influence: &'a [f64],
     /// The distance to the nearest member that is not the unit itself; infinite where there is none.
     pub nearest: f64,
@@ -63,7 +64,8 @@ impl<'a> Walk<'a> {
         !self.analysis.fit.options.constraints.is_empty()
     }
 
-    /// Walks once through the groups of each estimand and arm, the four at the same time, with what `start` makes for each.
+    /// Walks once through the groups of each estimand and arm, the four at the same time, with what `start` makes for
+    /// each.
     pub fn gather<G: Gather>(&self, start: impl Fn(Arm, Estimand) -> G + Sync) -> Four<G> {
         self.each(|arm, side| {
             let mut into = start(arm, side);
@@ -123,12 +125,13 @@ pub fn part<G, T>(of: &Four<G>, f: impl Fn(&G) -> &T) -> Four<&T> {
     of.each_ref().map(|of_arms| of_arms.each_ref().map(&f))
 }
 
-/// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of, by what they are worth.
+/// The square root of m/(m − 1), m being the units (cure) or events (time) that a group's value is a mean of, by what
+/// they are worth.
 ///
-/// Influences are taken around the group's own estimate, which lies closer to its members than the truth does, so the sum of
-/// their squares is too small by about that factor: for a share it is S(1 − S)/K where S(1 − S)/(K − 1) is unbiased. A single group
-/// keeps Greenwood's form, which is what R prints; sums over many groups have the factor, because with K = 50 it is worth half a
-/// point of coverage.
+/// Influences are taken around the group's own estimate, which lies closer to its members than the truth does, so the
+/// sum of their squares is too small by about that factor: for a share it is S(1 − S)/K where S(1 − S)/(K − 1) is
+/// unbiased. A single group keeps Greenwood's form, which is what R prints; sums over many groups have the factor,
+/// because with K = 50 it is worth half a point of coverage.
 pub fn unbiased(summary: &Summary, side: Estimand, group_size: usize) -> f64 {
     let m = match side {
         Estimand::Cure => group_size as f64 * summary.worth,

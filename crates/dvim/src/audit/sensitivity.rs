@@ -135,8 +135,8 @@ impl Horizons<'_> {
     }
 }
 
-/// The effects as curves over the horizon, at twenty horizons up to H, from the same groups. Groups are matched by models
-/// fitted with H; only what is read off their curves changes. Standard errors as in [`super::average`].
+/// The effects as curves over the horizon, at twenty horizons up to H, from the same groups. Groups are matched by
+/// models fitted with H; only what is read off their curves changes. Standard errors as in [`super::average`].
 pub fn horizon_curve(walk: &Walk<'_>) -> Vec<AtHorizon> {
     let grid = horizon_grid(walk.cohort);
     let seen = walk.gather(|arm, side| Horizons::new(walk, &grid, arm, side));
@@ -178,8 +178,8 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: Four<&Horizons<'_>>) -> Vec<
 /// How strong an unmeasured confounder must be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confounding {
-    /// The E-value of the estimate [VanderWeele & Ding 2017]: risk ratios of this size, of the confounder with treatment and
-    /// with cure, could explain it away.
+    /// The E-value of the estimate [VanderWeele & Ding 2017]: risk ratios of this size, of the confounder with
+    /// treatment and with cure, could explain it away.
     pub e_value: f64,
     /// The E-value of the end of the interval that is nearer to no effect; 1 where the interval holds no effect.
     pub e_value_interval: f64,
@@ -198,9 +198,10 @@ const STRENGTHS: [f64; 6] = [1.0, 1.25, 1.5, 2.0, 3.0, 5.0];
 
 /// Sensitivity of the average cure effect to a confounder nobody measured.
 ///
-/// With both its risk ratios Γ the bounding factor is `B = Γ²/(2Γ − 1)` [Ding & VanderWeele 2016], and with p₁, p₀ the cure
-/// probabilities and f the share treated the true difference is at least `(p₁ − p₀B)(f + (1 − f)/B)`, by
-/// the mirror image at most `(p₁B − p₀)((1 − f) + f/B)`. The first is 0 where B is the ratio p₁/p₀: Γ is then the E-value.
+/// With both its risk ratios Γ the bounding factor is `B = Γ²/(2Γ − 1)` [Ding & VanderWeele 2016], and with p₁, p₀ the
+/// cure probabilities and f the share treated the true difference is at least `(p₁ − p₀B)(f + (1 − f)/B)`, by
+/// the mirror image at most `(p₁B − p₀)((1 − f) + f/B)`. The first is 0 where B is the ratio p₁/p₀: Γ is then the
+/// E-value.
 pub fn confounding(averages: &[AverageEffect], treated_share: f64) -> Option<Confounding> {
     let of = |estimand: &str| averages.iter().find(|a| a.estimand == estimand && a.population == "all");
     let ratio = of("cure_ratio")?;
@@ -234,7 +235,8 @@ pub struct Censoring {
     pub censored_share: [f64; 2],
 }
 
-/// From worst case to best case, group by group: with K members, r at risk at H and d events, Ŝ(H) lies between r/K and 1 − d/K.
+/// From worst case to best case, group by group: with K members, r at risk at H and d events, Ŝ(H) lies between r/K and
+/// 1 − d/K.
 pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
     let n = analysis.effects.len() as f64;
     let fit = &analysis.fit;
@@ -271,7 +273,8 @@ pub struct AlwaysUncured {
     pub high: f64,
     /// The same difference without the restriction, of the averaged curves: what Δ compares.
     pub unrestricted: f64,
-    /// Whether treatment is taken never to take a cure away (true), or never to bring one (false): the sign of the cure effect.
+    /// Whether treatment is taken never to take a cure away (true), or never to bring one (false): the sign of the
+    /// cure effect.
     pub treatment_cures: bool,
 }
 
@@ -307,10 +310,11 @@ impl Gather for Jumps {
 
 /// Bounds for the always-uncured [Zhang & Rubin 2003; Lee 2009], from the curves of both arms averaged over all units.
 ///
-/// Under monotonicity — whoever is cured under control is cured under treatment, if treatment cures more — the uncured of
-/// the treated arm *are* the always-uncured, a share u₁ = 1 − S₁(H). The uncured of the control arm, a share u₀ ≥ u₁, are those
-/// and patients whom treatment would have cured, in unknown order of time. So E[T(0) | always uncured] lies between the means
-/// of the earliest and of the latest share u₁/u₀ of the control arm's events. With fewer cures the arms change places.
+/// Under monotonicity — whoever is cured under control is cured under treatment, if treatment cures more — the uncured
+/// of the treated arm *are* the always-uncured, a share u₁ = 1 − S₁(H). The uncured of the control arm, a share u₀ ≥
+/// u₁, are those and patients whom treatment would have cured, in unknown order of time. So E[T(0) | always uncured]
+/// lies between the means of the earliest and of the latest share u₁/u₀ of the control arm's events. With fewer cures
+/// the arms change places.
 pub fn always_uncured(walk: &Walk<'_>) -> Option<AlwaysUncured> {
     let seen = walk.gather(|arm, side| Jumps::new(walk, arm, side));
     from_jumps(walk, part(&seen, |s| s))
@@ -395,8 +399,8 @@ impl Choice {
 /// Units on which group sizes are compared, at most.
 const MOST_COMPARED: usize = 1000;
 
-/// The effects with half, once, twice and four times the group size, all on the same units (at most 1,000, every m-th by id).
-/// Empty under constraints: larger groups would serve other units, so that it is not K alone that changes.
+/// The effects with half, once, twice and four times the group size, all on the same units (at most 1,000, every m-th
+/// by id). Empty under constraints: larger groups would serve other units, so that it is not K alone that changes.
 pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
     if walk.is_constrained() {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! Do the data support the answer? One word for each effect, and what it rests on.
 //!
-//! The word follows from rules that anyone can check against the numbers of the audit. None of them looks at whether the
-//! effect is large or welcome. What no data can show (that nothing unmeasured confounds, that censoring is independent of
-//! the outcome given covariates) is no reason here; the sensitivity analyses say what it would take.
+//! The word follows from rules that anyone can check against the numbers of the audit. None of them looks at whether
+//! the effect is large or welcome. What no data can show (that nothing unmeasured confounds, that censoring is
+//! independent of the outcome given covariates) is no reason here; the sensitivity analyses say what it would take.
 
 use super::Audit;
 use super::balance::CovariateBalance;

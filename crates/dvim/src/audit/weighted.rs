@@ -1,9 +1,10 @@
 //! Average effects where units differ in weight, are clustered, enter late, or can have other events.
 //!
-//! As in [`super::average`], with case weights ωᵢ: `θ_z = Σ ωᵢ e_z(i)/Σ ωᵢ`. A member of a group has the influence of its weighted
-//! curve, and contributions are summed by cluster before they are squared. A cluster may have units in both arms, so that the
-//! two means then have a covariance. The true values vary between units: without clusters that adds `Σ ωᵢ² (eᵢ − θ)²/(Σ ωᵢ)²` less
-//! the part that is noise, with clusters the squares of the sums over clusters, from which only the units' own noise is taken.
+//! As in [`super::average`], with case weights ωᵢ: `θ_z = Σ ωᵢ e_z(i)/Σ ωᵢ`. A member of a group has the influence of
+//! its weighted curve, and contributions are summed by cluster before they are squared. A cluster may have units in
+//! both arms, so that the two means then have a covariance. The true values vary between units: without clusters that
+//! adds `Σ ωᵢ² (eᵢ − θ)²/(Σ ωᵢ)²` less the part that is noise, with clusters the squares of the sums over clusters,
+//! from which only the units' own noise is taken.
 
 use super::average::{AverageEffect, Expected, Means, Populations, Predicted, describe};
 use super::passes::{Gather, Group, Walk};

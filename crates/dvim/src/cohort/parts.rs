@@ -10,8 +10,8 @@ use crate::schema::{
 use crate::table::{Column, Table, TextValues, Values};
 
 impl Cohort {
-    /// The cohort of these arrays, or every problem found. `schema` says which columns of numbers each covariate became;
-    /// without it every column is a covariate of its own.
+    /// The cohort of these arrays, or every problem found. `schema` says which columns of numbers each covariate
+    /// became; without it every column is a covariate of its own.
     ///
     /// # Panics
     /// If the arrays are not of one length, or the schema does not cover the columns.

@@ -45,7 +45,8 @@ pub struct CoxFit {
     pub coefficients: Vec<f64>,
     /// Standard errors from the inverse information; NaN for aliased covariates.
     pub standard_errors: Vec<f64>,
-    /// Inverse information (penalised where [`Certificate::ridge`] is not 0), row by row, p × p; 0 for aliased covariates.
+    /// Inverse information (penalised where [`Certificate::ridge`] is not 0), row by row, p × p; 0 for aliased
+    /// covariates.
     pub covariance: Vec<f64>,
     /// Covariates that are constant among the units ever at risk or repeat earlier ones. Not estimated.
     pub aliased: Vec<usize>,
@@ -88,9 +89,9 @@ pub struct CoxEffects {
 /// Fits the model.
 ///
 /// With risk set R at an event time, its deaths D (d of them) and weights `w = exp(x'b)`, an event time adds
-/// `Σ_D x'b − Σ_l log(Σ_R w − c_l Σ_D w)`, l = 0 … d − 1, to the log-likelihood; `c_l = l / d` (Efron 1977) or 0 (Breslow 1974).
-/// Derivatives: `docs/methods-compare.md`, cox-gradient. Newton's method starts from 0 on covariates centred and scaled
-/// over the units at risk at the first event (the others never enter the likelihood).
+/// `Σ_D x'b − Σ_l log(Σ_R w − c_l Σ_D w)`, l = 0 … d − 1, to the log-likelihood; `c_l = l / d` (Efron 1977) or 0
+/// (Breslow 1974). Derivatives: `docs/methods-compare.md`, cox-gradient. Newton's method starts from 0 on covariates
+/// centred and scaled over the units at risk at the first event (the others never enter the likelihood).
 pub fn fit(units: &Units, ties: Ties, options: &FitOptions) -> Result<CoxFit, InvalidInput> {
     units.check()?;
     let Units { covariates, n_covariates: p, time, event } = *units;
@@ -255,7 +256,8 @@ fn by_time(time: &[f64], event: &[bool], a: usize, b: usize) -> Ordering {
 /// * information: `Σ_i A_i x_i x_i' − Σ_k Σ_l x̄_kl x̄_kl'`, x̄ the weighted means of the risk sets;
 ///
 /// which takes one pass back in time for sums over risk sets, one forward for the hazards, and two matrix
-/// products: O(n p²) (`docs/methods-compare.md`, cox-gradient), where keeping `Σ w x x'` for every risk set would cost twice that.
+/// products: O(n p²) (`docs/methods-compare.md`, cox-gradient), where keeping `Σ w x x'` for every risk set would cost
+/// twice that.
 struct PartialLikelihood<'a> {
     /// Standardised covariates in order of time.
     rows: &'a [f64],
@@ -400,7 +402,8 @@ impl Objective for PartialLikelihood<'_> {
     }
 
     /// The likelihood is monotone along d exactly when at every event time each death has the largest `d'x` of its
-    /// risk set, and some risk set is not constant (Bryson and Johnson 1981; Heinze and Schemper 2001; `docs/methods-compare.md`, separation).
+    /// risk set, and some risk set is not constant (Bryson and Johnson 1981; Heinze and Schemper 2001;
+    /// `docs/methods-compare.md`, separation).
     fn recedes(&self, direction: &[f64]) -> bool {
         let slopes: Vec<f64> = (0..self.n_units).map(|i| dot(direction, self.row(i))).collect();
         let slack = 1e-9 * slopes.iter().fold(0.0_f64, |a, s| a.max(s.abs()));

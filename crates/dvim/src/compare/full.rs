@@ -8,8 +8,8 @@
 //! Subclasses are the stars of a cheapest edge cover between the arms. Sort units by score; let `f_i` be the edges
 //! across the gap after unit i that start left at a treated unit, minus those that start left at a control unit.
 //! The degree of a treated unit is `f_i − f_{i−1}`, that of a control unit `f_{i−1} − f_i`; each is at least 1, and the
-//! cover costs at least `Σ |f_i| gap_i`. Conversely any integer path with `f_0 = f_n = 0` whose steps are at least 1 up at
-//! treated and at least 1 down at control units is a cover of exactly that cost: go from left to right, let each
+//! cover costs at least `Σ |f_i| gap_i`. Conversely any integer path with `f_0 = f_n = 0` whose steps are at least 1 up
+//! at treated and at least 1 down at control units is a cover of exactly that cost: go from left to right, let each
 //! unit close as many open edges of the other arm as its degree allows and open the rest. So the optimum
 //! is the cheapest such path, and its dynamic programme
 //!
@@ -17,7 +17,8 @@
 //!
 //! is convex: the minimum drops one slope and shifts by one, the cost adds a kink at 0. Kinks are kept in
 //! two ordered maps (left and right of the minimum), of each `F_i` only a minimiser `m_i` is remembered, and going back
-//! `f_{i−1} = min(m_{i−1}, f_i − 1)` or `max(m_{i−1}, f_i + 1)`. O(n log n). Derivation: `docs/methods-compare.md`, full-path and full-programme.
+//! `f_{i−1} = min(m_{i−1}, f_i − 1)` or `max(m_{i−1}, f_i + 1)`. O(n log n). Derivation: `docs/methods-compare.md`,
+//! full-path and full-programme.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -91,7 +92,8 @@ impl Convex {
         }
     }
 
-    /// `F(f) ← F(f) + gap · |f|`: two kinks of one gap each at 0, one of which belongs on either side of the new minimum.
+    /// `F(f) ← F(f) + gap · |f|`: two kinks of one gap each at 0, one of which belongs on either side of the new
+    /// minimum.
     fn add_absolute(&mut self, gap: f64) {
         if gap <= 0.0 {
             return;

@@ -30,9 +30,10 @@ impl CumulativeHazard {
 
     /// `E(T | T ≤ H)` of a unit with `S(t) = exp(−Λ(t) r)`, r = exp(log_risk); `None` without an event by H.
     ///
-    /// S is a step function, so `(∫₀ᴴ S − H S(H)) / (1 − S(H))` is exactly `Σ t_k p_k / Σ p_k` over event times up to H,
-    /// with `p_k = S(t_{k−1}) − S(t_k) = S(t_{k−1}) · (1 − exp(−r ΔΛ_k))`. All terms are positive and the difference is
-    /// taken by `expm1`, so nothing cancels: as r → 0 the value tends to `Σ t_k ΔΛ_k / Λ(H)`, as r → ∞ to the first time.
+    /// S is a step function, so `(∫₀ᴴ S − H S(H)) / (1 − S(H))` is exactly `Σ t_k p_k / Σ p_k` over event times up to
+    /// H, with `p_k = S(t_{k−1}) − S(t_k) = S(t_{k−1}) · (1 − exp(−r ΔΛ_k))`. All terms are positive and the
+    /// difference is taken by `expm1`, so nothing cancels: as r → 0 the value tends to `Σ t_k ΔΛ_k / Λ(H)`, as r →
+    /// ∞ to the first time.
     pub fn mean_event_time(&self, horizon: f64, log_risk: f64) -> Option<f64> {
         let steps = self.times.partition_point(|&t| t <= horizon);
         if steps == 0 { None } else { Some(self.mean_over(steps, log_risk)) }
@@ -60,13 +61,14 @@ impl CumulativeHazard {
 
     /// [`Self::mean_event_time`] for many units at once; `None` without an event by H.
     ///
-    /// The value depends on a unit only through u = log_risk, and is analytic there: for z = exp(u) with |arg z| ≤ θ < π/2,
-    /// `|1 − exp(−zΔ)| ≤ sec θ · (1 − exp(−Δ Re z))`, hence `|numerator| ≤ sec θ · t_m · (1 − exp(−Λ Re z))`, and
-    /// `|1 − exp(−zΛ)| ≥ 1 − exp(−Λ Re z)`: the mean is bounded by `t_m sec θ` in the strip |Im u| ≤ θ. Interpolation
-    /// in N + 1 Chebyshev points on `[a − L, a + L]` therefore errs by at most `4 t_m sec θ ρ⁻ᴺ / (ρ − 1)` with
-    /// `L (ρ − 1/ρ) / 2 = θ` (Trefethen, *Approximation Theory and Approximation Practice*, theorem 8.2). N is
-    /// chosen before any evaluation so that this is below [`INTERPOLATION_ERROR`] · t_m; where that needs as many
-    /// points as half the units, each unit is computed directly. (Times are measured from the first one.) Derivation: `docs/methods-compare.md`, cox-interpolation.
+    /// The value depends on a unit only through u = log_risk, and is analytic there: for z = exp(u) with |arg z| ≤ θ <
+    /// π/2, `|1 − exp(−zΔ)| ≤ sec θ · (1 − exp(−Δ Re z))`, hence `|numerator| ≤ sec θ · t_m · (1 − exp(−Λ Re z))`,
+    /// and `|1 − exp(−zΛ)| ≥ 1 − exp(−Λ Re z)`: the mean is bounded by `t_m sec θ` in the strip |Im u| ≤ θ.
+    /// Interpolation in N + 1 Chebyshev points on `[a − L, a + L]` therefore errs by at most `4 t_m sec θ ρ⁻ᴺ / (ρ
+    /// − 1)` with `L (ρ − 1/ρ) / 2 = θ` (Trefethen, *Approximation Theory and Approximation Practice*, theorem
+    /// 8.2). N is chosen before any evaluation so that this is below [`INTERPOLATION_ERROR`] · t_m; where that
+    /// needs as many points as half the units, each unit is computed directly. (Times are measured from the first
+    /// one.) Derivation: `docs/methods-compare.md`, cox-interpolation.
     pub fn mean_event_times(&self, horizon: f64, log_risks: &[f64]) -> Option<Vec<f64>> {
         let steps = self.times.partition_point(|&t| t <= horizon);
         if steps == 0 {

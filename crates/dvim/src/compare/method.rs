@@ -1,8 +1,8 @@
 //! Every method of the study, by name, over one set of fitted models: the paper's, its comparators, and what estimates
 //! without matching.
 //!
-//! Most methods differ only in the [`Space`] in which units are matched; the groups, the curves and the effects are those
-//! of the rest of the crate. What is fitted is fitted on the training set alone.
+//! Most methods differ only in the [`Space`] in which units are matched; the groups, the curves and the effects are
+//! those of the rest of the crate. What is fitted is fitted on the training set alone.
 //!
 //! | Method | cure matched in | time matched in |
 //! | --- | --- | --- |
@@ -41,7 +41,8 @@ use crate::watch::Watch;
 /// A way to estimate both effects of each unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
-    /// Full oracle: true weights, both potential outcomes of every unit, no censoring, cure status known. Needs the truth.
+    /// Full oracle: true weights, both potential outcomes of every unit, no censoring, cure status known. Needs the
+    /// truth.
     Oracle,
     /// The groups of [`Method::PartialOracle`] with their outcomes uncensored. Needs the truth.
     UncensoredOracle,
@@ -87,8 +88,8 @@ impl Method {
         Method::CureModel,
     ];
 
-    /// Those that a real cohort can be given to. Subclasses of a full matching are left out: with one or two units a side
-    /// their curves say nothing of a unit, as the study shows.
+    /// Those that a real cohort can be given to. Subclasses of a full matching are left out: with one or two units a
+    /// side their curves say nothing of a unit, as the study shows.
     pub const FOR_COHORTS: [Method; 9] = [
         Method::McmKnn,
         Method::McmKnnCombined,
@@ -205,7 +206,8 @@ pub struct Learned {
 pub const SELECTION_LEVEL: f64 = 0.05;
 
 impl Learned {
-    /// Fits every model on the training set of the honest split. `options.metric` plays no part: both readings are methods.
+    /// Fits every model on the training set of the honest split. `options.metric` plays no part: both readings are
+    /// methods.
     pub fn learn(cohort: &Cohort, options: &Options, ties: Ties, watch: &dyn Watch) -> Result<Learned, Error> {
         let options = Options { metric: MetricChoice::Separate, ..options.clone() };
         if let Some(problem) = not_supported(cohort.extras(), "the comparison of methods", phrase!["use ", Action::Fit])

@@ -5,8 +5,9 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::{FitOptions, StopReason};
 
-/// No scaled coefficient moves further in one step. Near separation the information is almost nil and a full Newton step can land where
-/// all weights underflow; elsewhere the limit is not reached (five log hazard ratios per standard deviation).
+/// No scaled coefficient moves further in one step. Near separation the information is almost nil and a full Newton
+/// step can land where all weights underflow; elsewhere the limit is not reached (five log hazard ratios per standard
+/// deviation).
 const LONGEST_STEP: f64 = 5.0;
 /// A fit that cannot finish with a scaled coefficient beyond this is taken for separation.
 const FAR: f64 = 20.0;

@@ -1,16 +1,16 @@
 //! Cross-fitting: folds with correctors, each learned from the units outside it.
 //!
 //! 1. *Splits.* Units are dealt into folds by the hash of their ids; each fold is left out by one honest split, whose
-//!    training units are the others. A unit is estimated with the model of the split that left it out: its own
-//!    outcome trains no coefficient, metric, group or correction that is used for it. More splits than one deal
-//!    holds are dealt anew, and an estimate is the mean over the deals.
-//! 2. *Model.* A two-arm mixture cure model ([`crate::joint`]) on the other folds: slopes that are
-//!    common to the arms plus slopes of each arm, shrunk by an empirical-Bayes prior.
-//! 3. *Groups.* The K nearest units of each arm under a metric from that model, the unit itself left
-//!    out; Kaplan–Meier in the group gives S_G(H) and CMET m_G.
+//!    training units are the others. A unit is estimated with the model of the split that left it out: its own outcome
+//!    trains no coefficient, metric, group or correction that is used for it. More splits than one deal holds are dealt
+//!    anew, and an estimate is the mean over the deals.
+//! 2. *Model.* A two-arm mixture cure model ([`crate::joint`]) on the other folds: slopes that are common to the arms
+//!    plus slopes of each arm, shrunk by an empirical-Bayes prior.
+//! 3. *Groups.* The K nearest units of each arm under a metric from that model, the unit itself left out; Kaplan–Meier
+//!    in the group gives S_G(H) and CMET m_G.
 //! 4. *Correction* of what the groups give by what the model knows ([`crate::correction`]).
-//! 5. *K and w* by a cross-validated, censoring-weighted loss of the corrected curve in its own arm,
-//!    for each estimand and fold, from units of the other folds.
+//! 5. *K and w* by a cross-validated, censoring-weighted loss of the corrected curve in its own arm, for each estimand
+//!    and fold, from units of the other folds.
 //!
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
@@ -157,8 +157,8 @@ fn split_averages(setting: &Setting<'_>, deal: usize, effects: &Estimates) -> Ve
     (0..setting.folds).map(of).collect()
 }
 
-/// What the models say: of each unit that of the fold which left it out, and of each pool, in its order of time, that of
-/// every fold.
+/// What the models say: of each unit that of the fold which left it out, and of each pool, in its order of time, that
+/// of every fold.
 struct Predictions {
     of_unit: Vec<ByArm<Prediction>>,
     of_pool: Vec<ByArm<Vec<Expected>>>,
@@ -273,8 +273,8 @@ struct Matched {
 }
 
 impl Matching<'_> {
-    /// Finds the groups of the fold's units and corrects what they say. `tuned` has groups that are known already, at each of
-    /// the sizes, and searches that are ready.
+    /// Finds the groups of the fold's units and corrects what they say. `tuned` has groups that are known already, at
+    /// each of the sizes, and searches that are ready.
     fn estimate(&self, predictions: &Predictions, sizes: &[usize], tuned: &Tuned<'_>) -> Matched {
         let Matching { setting, number, fold, model } = *self;
         let (cohort, ground) = (setting.cohort, &setting.ground);

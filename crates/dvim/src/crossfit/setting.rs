@@ -206,7 +206,8 @@ impl<'a> Setting<'a> {
             ByArm::of(|arm| {
                 let (own, other) = (&importance[arm], &importance[arm.other()]);
                 let mut raw: Vec<f64> = own.iter().zip(other).map(|(a, b)| a + self.options.borrowed * b).collect();
-                // A category has one weight, that of all its levels together: a difference of level is then one distance.
+                // A category has one weight, that of all its levels together: a difference of level is then one
+                // distance.
                 for c in self.cohort.schema().iter().filter(|c| c.is_category()) {
                     let sum: f64 = raw[c.columns()].iter().sum();
                     raw[c.columns()].fill(sum);

@@ -105,7 +105,8 @@ impl Contrasts {
     }
 }
 
-/// Fits the cure model of an arm to a training set, on scaled covariates. The model takes all scaled columns of the cohort.
+/// Fits the cure model of an arm to a training set, on scaled covariates. The model takes all scaled columns of the
+/// cohort.
 pub fn fit(
     training: &TrainingSet<'_>,
     arm: Arm,

@@ -1,8 +1,9 @@
 //! The generalised gamma distribution of the uncured's event time, truncated at the horizon.
 //!
-//! `ln T = m + s ε` with `ε = ln(G/a)/Q`, `G` a gamma variable of shape `a = 1/Q²` (Prentice 1974; the parameters are those of R's flexsurv and
-//! Python's lifelines). `Q = 1` is the Weibull, `Q = s` the gamma distribution, `Q → 0` the log-normal, `Q = −1` the inverse Weibull.
-//! With `x = a e^{Qz}`, P and its complement the regularised incomplete gamma functions:
+//! `ln T = m + s ε` with `ε = ln(G/a)/Q`, `G` a gamma variable of shape `a = 1/Q²` (Prentice 1974; the parameters are
+//! those of R's flexsurv and Python's lifelines). `Q = 1` is the Weibull, `Q = s` the gamma distribution, `Q → 0` the
+//! log-normal, `Q = −1` the inverse Weibull. With `x = a e^{Qz}`, P and its complement the regularised incomplete gamma
+//! functions:
 //!
 //! - `ln f(z) = ln|Q| + a ln a − ln Γ(a) + a (Qz − e^{Qz})`, `ρ = (ln f)' = (1 − e^{Qz})/Q`, `ρ' = −e^{Qz}`;
 //! - `F(z) = P(a, x)` for Q > 0, `1 − P(a, x)` for Q < 0.
@@ -31,7 +32,8 @@ const NOTHING: f64 = 60.0;
 const SMALLEST_MOMENT: f64 = 0.05;
 /// Logarithm of a tail so far out that the closed form loses digits.
 const FARTHEST_TAIL: f64 = 1e3;
-/// Panels of the quadrature of a mean, at most: a few hundred do, unless all events are at the horizon to the last digit.
+/// Panels of the quadrature of a mean, at most: a few hundred do, unless all events are at the horizon to the last
+/// digit.
 const MOST_PANELS: usize = 2_000;
 
 /// A generalised gamma time with shape Q, which is neither zero nor so near to it that a log-normal would do.
@@ -65,8 +67,9 @@ impl GeneralisedGamma {
         if self.q > 0.0 { [lower, upper] } else { [upper, lower] }
     }
 
-    /// `ln F(h)` with its derivatives: `r = f/F`, `(ln F)' = r`, `(ln F)'' = r (ρ − r)`. In the lower tail of a negative shape r and ρ are nearly the
-    /// same: there `r = |Q| (x + 1 − a + k)` and `r − ρ = |Q| (1 + k)`, k the tail of the continued fraction.
+    /// `ln F(h)` with its derivatives: `r = f/F`, `(ln F)' = r`, `(ln F)'' = r (ρ − r)`. In the lower tail of a
+    /// negative shape r and ρ are nearly the same: there `r = |Q| (x + 1 − a + k)` and `r − ρ = |Q| (1 + k)`, k the
+    /// tail of the continued fraction.
     fn log_cdf(&self, h: f64, s: f64) -> LatencyTerms {
         let [value, _] = self.log_tails(h);
         let x = libm::exp((self.log_a + self.q * h).min(LARGEST_EXPONENT));
@@ -83,8 +86,8 @@ impl GeneralisedGamma {
         location_scale(value, r, r * (rho - r), h, s)
     }
 
-    /// `ln {F(h) − F(q)}`, `None` where F(q) is nothing beside F(h). A narrow gap is integrated, a wide one is the difference of the smaller tails:
-    /// neither cancels.
+    /// `ln {F(h) − F(q)}`, `None` where F(q) is nothing beside F(h). A narrow gap is integrated, a wide one is the
+    /// difference of the smaller tails: neither cancels.
     fn log_gap(&self, q: f64, h: f64) -> Option<f64> {
         let [_, at_q, _] = self.density(q);
         let [_, at_h, _] = self.density(h);
@@ -109,8 +112,9 @@ impl GeneralisedGamma {
         }
     }
 
-    /// `E[T | T < H] = e^m a^{−s/Q} Γ(b) P(b, x)/(Γ(a) F(h))` with `b = a + s/Q`, for Q < 0 with the complement of P. Where b is not positive, and the moment
-    /// without horizon does not exist, or where the logarithms have lost digits, by panels.
+    /// `E[T | T < H] = e^m a^{−s/Q} Γ(b) P(b, x)/(Γ(a) F(h))` with `b = a + s/Q`, for Q < 0 with the complement of P.
+    /// Where b is not positive, and the moment without horizon does not exist, or where the logarithms have lost
+    /// digits, by panels.
     pub(crate) fn mean(&self, m: f64, s: f64) -> f64 {
         let h = (self.u_horizon - m) / s;
         let b = self.a + s / self.q;
@@ -171,7 +175,8 @@ impl Latency for GeneralisedGamma {
         density.minus(self.log_cdf((self.u_horizon - m) / s, s))
     }
 
-    /// `ln K`, `K = {F(h) − F(q)}/F(h)`; without horizon `ln S`, with `λ = f/S`: `(ln S)' = −λ`, `(ln S)'' = −λ (ρ + λ)`.
+    /// `ln K`, `K = {F(h) − F(q)}/F(h)`; without horizon `ln S`, with `λ = f/S`: `(ln S)' = −λ`, `(ln S)'' = −λ (ρ +
+    /// λ)`.
     fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
@@ -201,8 +206,8 @@ impl Latency for GeneralisedGamma {
     }
 }
 
-/// `ln P(a, x)` and `ln {1 − P(a, x)}`, given `ln x` and `ln Γ(a)`: the series `x^a e^{−x}/Γ(a+1) Σ x^k/((a+1)…(a+k))` below `a + 1`, Lentz's continued
-/// fraction of the complement above.
+/// `ln P(a, x)` and `ln {1 − P(a, x)}`, given `ln x` and `ln Γ(a)`: the series `x^a e^{−x}/Γ(a+1) Σ x^k/((a+1)…(a+k))`
+/// below `a + 1`, Lentz's continued fraction of the complement above.
 fn log_incomplete_gamma(a: f64, log_x: f64, log_gamma: f64) -> [f64; 2] {
     let x = libm::exp(log_x.min(LARGEST_EXPONENT));
     let front = a * log_x - x - log_gamma;
@@ -221,7 +226,8 @@ fn log_incomplete_gamma(a: f64, log_x: f64, log_gamma: f64) -> [f64; 2] {
     [log1mexp(-upper), upper]
 }
 
-/// k of `Γ(a, x) = x^a e^{−x}/(x + 1 − a + k)`, the continued fraction `k = −1(1−a)/(x + 3 − a −) 2(2−a)/(x + 5 − a −) …` by Lentz's method.
+/// k of `Γ(a, x) = x^a e^{−x}/(x + 1 − a + k)`, the continued fraction `k = −1(1−a)/(x + 3 − a −) 2(2−a)/(x + 5 − a −)
+/// …` by Lentz's method.
 fn fraction_tail(a: f64, x: f64) -> f64 {
     let tiny = 1e-300;
     let guard = |v: f64| if v.abs() < tiny { tiny } else { v };
@@ -268,7 +274,8 @@ mod tests {
         }
     }
 
-    /// For negative shapes the mean is a quadrature where the moment does not exist without horizon; elsewhere that is the closed form too.
+    /// For negative shapes the mean is a quadrature where the moment does not exist without horizon; elsewhere that is
+    /// the closed form too.
     #[test]
     fn means_of_negative_shapes_are_those_of_the_closed_form() {
         let u_horizon = 800f64.ln();
@@ -283,7 +290,8 @@ mod tests {
         }
     }
 
-    /// At lifelines' optimum the log-likelihood is lifelines', and it is an optimum: nothing is gained by moving any parameter.
+    /// At lifelines' optimum the log-likelihood is lifelines', and it is an optimum: nothing is gained by moving any
+    /// parameter.
     #[test]
     fn the_optimum_of_lifelines_is_one_here() {
         let mut lines = REFERENCE.lines().take_while(|l| !l.is_empty());

@@ -182,7 +182,8 @@ fn truncated_survival(q: f64, u_horizon: f64, u: f64, m: f64, s: f64) -> Latency
     let at_h = NormalTail::at(h);
     if q <= 0.0 {
         let at_q = NormalTail::at(q);
-        // g and its derivatives, from ln Φ(x): m: -r/s, t: -x r, mm: -(1-v)/s², mt: (e - 2x + x v)/s, tt: x e - 2x² + x² v.
+        // g and its derivatives, from ln Φ(x): m: -r/s, t: -x r, mm: -(1-v)/s², mt: (e - 2x + x v)/s, tt: x e - 2x² +
+        // x² v.
         let (g, g_m, g_t, g_mm, g_mt, g_tt);
         if h < 0.0 {
             let squares = -width * (q + h);
@@ -253,7 +254,8 @@ impl LatencyTerms {
     }
 }
 
-/// `T ~ Weibull` with scale `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = 1 - exp(-exp(z))`.
+/// `T ~ Weibull` with scale `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = 1 -
+/// exp(-exp(z))`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weibull {
     pub(crate) u_horizon: f64,
@@ -263,7 +265,8 @@ pub(crate) struct Weibull {
 const LARGEST_EXPONENT: f64 = 300.0;
 
 impl Weibull {
-    /// `ln F(h)`, `F(h) = 1 - exp(-e^h)`: with `r = f/F = e^h/(exp(e^h) - 1)` it is `(ln F)' = r`, `(ln F)'' = r (1 - e^h - r)`.
+    /// `ln F(h)`, `F(h) = 1 - exp(-e^h)`: with `r = f/F = e^h/(exp(e^h) - 1)` it is `(ln F)' = r`, `(ln F)'' = r (1 -
+    /// e^h - r)`.
     fn log_cdf(h: f64, s: f64) -> LatencyTerms {
         let e = exp(h.min(LARGEST_EXPONENT));
         if e > 700.0 {
@@ -290,7 +293,8 @@ impl Latency for Weibull {
         density.minus(Weibull::log_cdf((self.u_horizon - m) / s, s))
     }
 
-    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`; see [`gap`], `ρ(x) = 1 - e^x`.
+    /// `ln K`, `K = D/F(h)`, `D = F(h) - F(q) = S(q) (1 - exp(-(e^h - e^q)))`, `S(q) = exp(-e^q)`; see [`gap`], `ρ(x) =
+    /// 1 - e^x`.
     fn log_survival(&self, u: f64, m: f64, scale: LogScale) -> LatencyTerms {
         if u == f64::NEG_INFINITY {
             return LatencyTerms::default();
@@ -333,7 +337,8 @@ pub(super) fn gap(value: f64, [a, b]: [f64; 2], [a_rho, b_rho]: [f64; 2], [q, h]
     }
 }
 
-/// `T` log-logistic with median `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) = expit(z)`.
+/// `T` log-logistic with median `exp(m)` and shape `1/s`, given `ln T < u_horizon`: `ln T = m + s ε`, `P(ε ≤ z) =
+/// expit(z)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogLogistic {
     pub(crate) u_horizon: f64,
@@ -406,8 +411,8 @@ pub(crate) fn unit_terms<L: Latency>(
     unit_terms_of(latency, seen, u, Logistic::at(a), m, scale, 0.0)
 }
 
-/// The same where the logistic function at `a` is known, and a cured unit may leave for another cause: `ln(p G + (1-p) K(u))` for a censored one,
-/// with `offset = ln G`.
+/// The same where the logistic function at `a` is known, and a cured unit may leave for another cause: `ln(p G + (1-p)
+/// K(u))` for a censored one, with `offset = ln G`.
 pub(crate) fn unit_terms_of<L: Latency>(
     latency: &L,
     seen: Seen,
@@ -487,7 +492,8 @@ pub(crate) fn truncated_mean(u_horizon: f64, m: f64, t: f64) -> f64 {
 const CHUNK: usize = 256;
 /// Chunks that are computed before their sums are added up: bounds the memory.
 const WAVE: usize = 16;
-/// Columns of a block of `Z'WZ`; only blocks on and above the diagonal are computed where `W` is the same on both sides.
+/// Columns of a block of `Z'WZ`; only blocks on and above the diagonal are computed where `W` is the same on both
+/// sides.
 const BLOCK: usize = 64;
 /// Multiplications in one evaluation from which threads pay for their start.
 const PARALLEL_WORK: usize = 4_000_000;
@@ -855,7 +861,8 @@ mod tests {
         }
     }
 
-    /// Shape 1 is the Weibull distribution; shapes near zero are the log-normal one, with errors that are odd in the shape.
+    /// Shape 1 is the Weibull distribution; shapes near zero are the log-normal one, with errors that are odd in the
+    /// shape.
     #[test]
     fn special_cases_of_the_generalised_gamma() {
         for u_horizon in [1.2, f64::INFINITY] {
@@ -918,7 +925,8 @@ mod tests {
                 1 => unit_terms(&LogLogistic { u_horizon }, seen, u, x[0], x[1], x[2]),
                 _ => unit_terms(&GeneralisedGamma::new(u_horizon, q), seen, u, x[0], x[1], x[2]),
             });
-            // Where nearly no event comes before the horizon the terms of the generalised gamma cancel to eight digits, too few for a difference quotient.
+            // Where nearly no event comes before the horizon the terms of the generalised gamma cancel to eight digits,
+            // too few for a difference quotient.
             prop_assume!(family < 2 || u_horizon.is_infinite() || (u_horizon - m) * (-t).exp() > -3.0);
             let here = [a, m, t];
             let terms = at(here);
@@ -962,7 +970,8 @@ mod tests {
                 (da, 1, 4), (dm, 1, 5), (dt, 1, 6), (da, 2, 5), (dm, 2, 7), (dt, 2, 8), (da, 3, 6), (dm, 3, 8), (dt, 3, 9),
             ] {
                 let found = slope(pair.0, pair.1, of);
-                // Truncation error h² times a third derivative, and rounding: the differenced term is good to 1e-13 of itself.
+                // Truncation error h² times a third derivative, and rounding: the differenced term is good to 1e-13 of
+                // itself.
                 let third = terms[7].abs().max(terms[9].abs()).max(1.0) * 100.0 * (1.0 + terms[9].abs().sqrt());
                 let slack = h * h * third + 1e-9 + 1e-13 * terms[of].abs() / h;
                 prop_assert!((found - terms[is]).abs() <= slack, "term {is} of {terms:?}: slope {found:e}");

@@ -12,11 +12,11 @@
 //! Case weights multiply log-likelihoods, and with them or with clusters the covariance is the sandwich. A unit that
 //! enters late contributes given that it was event-free at entry: its log-likelihood less `ln P(T > entry | x)`. Where
 //! there are other causes, cured means no event *of this cause* before H, and a unit with an event of another cause is
-//! known to be cured. A censored unit was then event-free with probability `p G(y) + (1 − p) K(y)`, G being the share of the
-//! cured without an event of another cause [Larson & Dinse 1985], here that of the arm by Aalen–Johansen.
+//! known to be cured. A censored unit was then event-free with probability `p G(y) + (1 − p) K(y)`, G being the share
+//! of the cured without an event of another cause [Larson & Dinse 1985], here that of the arm by Aalen–Johansen.
 //!
-//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. [`describe`] takes any arrays of one arm,
-//! and [`describe_arm`] a whole cohort; what they give cannot reach an estimate.
+//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. [`describe`] takes any arrays of
+//! one arm, and [`describe_arm`] a whole cohort; what they give cannot reach an estimate.
 //!
 //! Absent on purpose: matching, estimation sets.
 
@@ -67,14 +67,16 @@ pub struct ArmData<'a> {
 
 /// Penalties and every tolerance of the fit, each with its reason.
 ///
-/// "Internal scale" is the scale of the computation: covariates centred and divided by their standard deviation, log times
-/// centred and divided by the standard deviation of the log event times. There a coefficient of one is a strong
+/// "Internal scale" is the scale of the computation: covariates centred and divided by their standard deviation, log
+/// times centred and divided by the standard deviation of the log event times. There a coefficient of one is a strong
 /// effect and the same numbers suit every data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FitOptions {
-    /// Penalty `ridge/2 · Σ (b_j sd_j)²` on the cure coefficients, in units of log-likelihood; the intercept is free. Default 0.
+    /// Penalty `ridge/2 · Σ (b_j sd_j)²` on the cure coefficients, in units of log-likelihood; the intercept is free.
+    /// Default 0.
     pub cure_ridge: f64,
-    /// Penalty `ridge/2 · Σ (l_j sd_j)²` on the latency coefficients (natural log of time); intercept and σ are free. Default 0.
+    /// Penalty `ridge/2 · Σ (l_j sd_j)²` on the latency coefficients (natural log of time); intercept and σ are free.
+    /// Default 0.
     pub latency_ridge: f64,
     /// Largest `√(g' I⁻¹ g)` of an optimum: the distance to it in standard errors. 1e-7: no printed digit of an
     /// estimate or its standard error can change, and Newton's last step usually ends near 1e-10.
@@ -83,7 +85,8 @@ pub struct FitOptions {
     /// standardised coefficients has a standard error of 100, an odds ratio anywhere between e⁻²⁰⁰ and e²⁰⁰ for one
     /// standard deviation, which is to say that the data do not determine it.
     pub smallest_information: f64,
-    /// Steps of one climb. 100: good data need 4 to 8, hard ones 30; more means that the climb follows a ridge to infinity.
+    /// Steps of one climb. 100: good data need 4 to 8, hard ones 30; more means that the climb follows a ridge to
+    /// infinity.
     pub iteration_limit: usize,
     /// Longest change of one parameter in one step, internal scale. 3: far beyond any quadratic model's reach,
     /// so it only stops nonsense. It doubles along a slope that stays straight.
@@ -102,17 +105,19 @@ pub struct FitOptions {
     /// Covariates are collinear when one has a smaller share of its variance unexplained by those before it. 1e-9:
     /// coefficients would lose more than half of their digits.
     pub collinear_tolerance: f64,
-    /// Event times are predicted perfectly when least squares leaves a smaller share of the variance of their logarithms.
-    /// 1e-12 is the square of `smallest_sigma`.
+    /// Event times are predicted perfectly when least squares leaves a smaller share of the variance of their
+    /// logarithms. 1e-12 is the square of `smallest_sigma`.
     pub residual_tolerance: f64,
     /// Up to this many units every start is tried, above it only the first unless it fails. 1,500: small samples
     /// have several maxima, and there starts are cheap.
     pub multistart_units: usize,
     /// Difference of log-likelihood that makes two maxima different. 1e-6: far above rounding, far below any meaning.
     pub value_tolerance: f64,
-    /// First strength of the penalty that is used when the likelihood has no finite maximum: about a tenth of one unit's information.
+    /// First strength of the penalty that is used when the likelihood has no finite maximum: about a tenth of one
+    /// unit's information.
     pub remedy_strength: f64,
-    /// Factor by which that strength grows until the penalised maximum is certified. 4: half a standard deviation at a time.
+    /// Factor by which that strength grows until the penalised maximum is certified. 4: half a standard deviation at a
+    /// time.
     pub remedy_growth: f64,
     /// How often it may grow. 16: up to 4·10⁸ units' worth, where the penalty alone decides.
     pub remedy_limit: usize,
@@ -220,8 +225,8 @@ pub struct Penalty {
     pub cure_ridge: f64,
     /// [`FitOptions::latency_ridge`].
     pub latency_ridge: f64,
-    /// Strength of the remedy, where the likelihood (with these ridges) had no finite maximum: a ridge of this strength on every
-    /// coefficient and intercept in the internal scale, and as many pseudo-events for σ.
+    /// Strength of the remedy, where the likelihood (with these ridges) had no finite maximum: a ridge of this
+    /// strength on every coefficient and intercept in the internal scale, and as many pseudo-events for σ.
     pub remedy: Option<f64>,
     /// Log-likelihood minus all penalties, the remedy's up to a constant: what was maximised.
     pub objective: f64,
@@ -278,7 +283,8 @@ pub enum Flag {
         /// Parameters of the latency, σ among them.
         n_parameters: usize,
     },
-    /// There are no fewer covariates that vary than units: the penalty decides all but what the units span, and there are no standard errors.
+    /// There are no fewer covariates that vary than units: the penalty decides all but what the units span, and there
+    /// are no standard errors.
     MoreCovariatesThanUnits {
         /// Covariates.
         n_covariates: usize,
@@ -304,7 +310,8 @@ pub enum Flag {
     HigherAtInfinity,
     /// Different starts ended at different maxima; the best is reported.
     SeveralMaxima,
-    /// Events at time zero or below, impossible for a log-normal time, were moved to half the smallest positive event time.
+    /// Events at time zero or below, impossible for a log-normal time, were moved to half the smallest positive event
+    /// time.
     EventAtZero {
         /// How many.
         n_units: usize,
@@ -397,8 +404,8 @@ pub struct CureModel {
     pub log_sigma_se: Option<f64>,
     /// Covariance of all parameters, row-major, in the order cure intercept, cure coefficients, latency intercept,
     /// latency coefficients, `ln σ`: the inverse of the information matrix of the objective, in the caller's units.
-    /// Rows of covariates that are constant in this arm are zero. `None` where the fit is not certified, has no fewer covariates than units,
-    /// or left covariates out.
+    /// Rows of covariates that are constant in this arm are zero. `None` where the fit is not certified, has no fewer
+    /// covariates than units, or left covariates out.
     pub covariance: Option<Vec<f64>>,
     /// Log-likelihood at the estimate, without any penalty.
     pub log_likelihood: f64,
@@ -469,8 +476,8 @@ impl CureModel {
     }
 }
 
-/// Fits the model to arrays of one arm, by maximum likelihood. Nobody vouches for where the arrays come from, so the model
-/// describes them and is not [`Trained`].
+/// Fits the model to arrays of one arm, by maximum likelihood. Nobody vouches for where the arrays come from, so the
+/// model describes them and is not [`Trained`].
 ///
 /// Never panics on finite input and never returns a number without its reason: where the likelihood has no finite
 /// maximum the answer is a flagged, penalised fit (see [`Certificate`]).
@@ -890,7 +897,8 @@ fn report(
 mod tests {
     use super::*;
 
-    /// Fewer units than covariates, two of which are the same: what was found in the space of the rows is a maximum in all directions.
+    /// Fewer units than covariates, two of which are the same: what was found in the space of the rows is a maximum in
+    /// all directions.
     #[test]
     fn a_fit_in_the_space_of_the_rows_is_the_fit_in_all_covariates() {
         let (n, p) = (24, 40);

@@ -44,8 +44,8 @@ pub(super) struct Limits {
     pub(super) iterations: usize,
     /// Longest change of one argument in a step, at first: it doubles after a step that was cut and kept its promise.
     pub(super) step: f64,
-    /// Smallest curvature of a maximum, as an eigenvalue of `-∇²f`: a climb that has all but stopped where the function is
-    /// flatter than this is on its way to infinity.
+    /// Smallest curvature of a maximum, as an eigenvalue of `-∇²f`: a climb that has all but stopped where the
+    /// function is flatter than this is on its way to infinity.
     pub(super) curvature: f64,
     /// The region in which a maximum is believed: lower and upper bound of each argument.
     pub(super) bounds: Vec<(f64, f64)>,

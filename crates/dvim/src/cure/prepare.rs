@@ -168,8 +168,8 @@ impl Prepared {
         })
     }
 
-    /// The likelihood of these units with this design, which may be another than their own. Who entered late is in it twice:
-    /// as seen, and with a minus as censored at entry.
+    /// The likelihood of these units with this design, which may be another than their own. Who entered late is in it
+    /// twice: as seen, and with a minus as censored at entry.
     pub(super) fn likelihood(&self, design: &[f64], width: usize) -> Likelihood<LogNormal> {
         let latency = LogNormal { u_horizon: self.u_horizon };
         let mut rows: Vec<Row> = (0..self.n_units())
@@ -189,8 +189,8 @@ impl Prepared {
     }
 }
 
-/// `ln G` at the time of each unit (empty without other causes), and at any time: `G(t) = 1 − F₂(t)/(1 − F₁(H))` is the share of
-/// those without an event of this cause before H who have no event of another by t, both F by Aalen–Johansen.
+/// `ln G` at the time of each unit (empty without other causes), and at any time: `G(t) = 1 − F₂(t)/(1 − F₁(H))` is the
+/// share of those without an event of this cause before H who have no event of another by t, both F by Aalen–Johansen.
 fn others(data: &ArmData<'_>, extras: &Extras) -> (Vec<f64>, impl Fn(f64) -> f64) {
     let n = data.time.len();
     let curves = extras.competing.as_ref().filter(|c| c.iter().any(|c| *c)).map(|_| {
@@ -249,8 +249,8 @@ fn moments(x: &[f64], n: usize, p: usize, j: usize) -> (f64, f64, f64) {
 
 /// An orthonormal basis of the space that the rows of a design span: `Z = L Q`, `Q` with orthonormal rows.
 ///
-/// A ridge that is the same in all directions holds the maximum in that space (its gradient `λb` is there `Z'g`), so that a fit in the few axes of `Q`
-/// is the fit in all covariates: `b = Q'β`, exactly.
+/// A ridge that is the same in all directions holds the maximum in that space (its gradient `λb` is there `Z'g`), so
+/// that a fit in the few axes of `Q` is the fit in all covariates: `b = Q'β`, exactly.
 pub(super) struct Rotation {
     /// Rows of `Z` that the others are combinations of, one for each axis, without the intercept.
     rows: Vec<Vec<f64>>,
@@ -259,8 +259,8 @@ pub(super) struct Rotation {
 }
 
 impl Rotation {
-    /// The design in the axes of `Q`, a column of ones first, and the rotation. `L` is the Cholesky factor of `ZZ'`; a row of which the rows before
-    /// it leave a smaller share than `tolerance` adds no axis.
+    /// The design in the axes of `Q`, a column of ones first, and the rotation. `L` is the Cholesky factor of `ZZ'`; a
+    /// row of which the rows before it leave a smaller share than `tolerance` adds no axis.
     fn new(design: &[f64], n: usize, d: usize, tolerance: f64) -> (Vec<f64>, Rotation) {
         let rows: Vec<&[f64]> = design.chunks_exact(d).map(|z| &z[1..]).collect();
         let z = DMatrix::from_row_iterator(n, d - 1, rows.iter().flat_map(|r| r.iter().copied()));

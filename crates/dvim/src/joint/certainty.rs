@@ -27,10 +27,10 @@ impl Spread {
 
 /// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.
 ///
-/// `J` is the information of the likelihood and `a_j = min{max(1/v_j - 1/s_j², 10⁻³), κ/s_j²}`, with `v_j` a slope's posterior variance under
-/// the mixture prior and `s_j²` what the data alone give it: the mixture's certainty, but no slope is held more certain than `κ`
-/// times what its data say, because weak effects that were not found are there all the same. `κ = None`: no such limit.
-/// Where the matrix is not positive definite its eigenvalues are raised to one.
+/// `J` is the information of the likelihood and `a_j = min{max(1/v_j - 1/s_j², 10⁻³), κ/s_j²}`, with `v_j` a slope's
+/// posterior variance under the mixture prior and `s_j²` what the data alone give it: the mixture's certainty, but no
+/// slope is held more certain than `κ` times what its data say, because weak effects that were not found are there all
+/// the same. `κ = None`: no such limit. Where the matrix is not positive definite its eigenvalues are raised to one.
 #[derive(Clone, Debug)]
 pub struct Certainty<'a> {
     pub(super) predictor: &'a Predictor,
@@ -53,8 +53,9 @@ impl<'a> Certainty<'a> {
         self.covariance.into_owned()
     }
 
-    /// For each row of row-major covariates the covariance (control, treated, between them) of what `part` is reported on: the
-    /// cure logit, or the log of the mean event time, by the delta method. On all threads; the same bits on any number.
+    /// For each row of row-major covariates the covariance (control, treated, between them) of what `part` is reported
+    /// on: the cure logit, or the log of the mean event time, by the delta method. On all threads; the same bits on
+    /// any number.
     ///
     /// # Panics
     /// If the rows are not complete.
@@ -130,7 +131,8 @@ impl<'a> Certainty<'a> {
                     .enumerate()
                     .map(|(k, w)| w * dot(other, &self.covariance[(from + k) * both + at..][..other.len()]))
                     .sum();
-                // Where a direction is nearly certain beside others that are not, rounding may make its variance negative.
+                // Where a direction is nearly certain beside others that are not, rounding may make its variance
+                // negative.
                 let sum = if i == j { sum.max(0.0) } else { sum };
                 out[i][j] = sum;
                 out[j][i] = sum;

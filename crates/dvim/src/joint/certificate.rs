@@ -17,7 +17,8 @@ pub enum Flag {
         /// The arm.
         arm: Arm,
     },
-    /// No unit of the arm was followed event-free to a finite horizon: cure is told from late events by the family's shape alone.
+    /// No unit of the arm was followed event-free to a finite horizon: cure is told from late events by the family's
+    /// shape alone.
     NoneReachedHorizon {
         /// The arm.
         arm: Arm,
@@ -71,8 +72,8 @@ impl fmt::Display for Flag {
 pub struct Certificate {
     /// Newton steps of the last climb.
     pub iterations: usize,
-    /// `√(g' A⁻¹ g)`, gradient and information of the penalised objective: the distance to its optimum in standard errors.
-    /// Infinite where `A` is not positive definite.
+    /// `√(g' A⁻¹ g)`, gradient and information of the penalised objective: the distance to its optimum in standard
+    /// errors. Infinite where `A` is not positive definite.
     pub gradient_norm: f64,
     /// Whether `A` is positive definite.
     pub positive_definite: bool,

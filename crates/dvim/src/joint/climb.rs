@@ -18,8 +18,8 @@ pub(super) enum Role {
 
 /// Both arms' outcomes and designs, and how parameters are laid out.
 ///
-/// Arm parameters `θ_z` are `(cure columns, time columns, ln σ)`. They are made of `φ = (own₀, own₁, common)`: `θ_z = own_z + common`
-/// on slopes, `θ_z = own_z` on intercepts and `ln σ`.
+/// Arm parameters `θ_z` are `(cure columns, time columns, ln σ)`. They are made of `φ = (own₀, own₁, common)`: `θ_z =
+/// own_z + common` on slopes, `θ_z = own_z` on intercepts and `ln σ`.
 pub(super) struct Problem<'a> {
     pub(super) family: Family,
     pub(super) u_horizon: f64,
@@ -188,8 +188,8 @@ impl Problem<'_> {
         }
     }
 
-    /// Climbs from `start`, to which the free parameters are (very weakly) held. The slopes of the model were found among others that are not in
-    /// it, `sought`, which count as zeros.
+    /// Climbs from `start`, to which the free parameters are (very weakly) held. The slopes of the model were found
+    /// among others that are not in it, `sought`, which count as zeros.
     pub(super) fn climb(&self, start: Vec<f64>, sought: &Sought, options: &JointOptions) -> Climb {
         let n = self.layout.len();
         let blocks = &self.layout.blocks;
@@ -247,8 +247,8 @@ impl Problem<'_> {
         Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
     }
 
-    /// The ridge that touches the elastic net at `phi` from above: `λ {mixing √|g|/‖φ_g‖ + 1 − mixing}` (Hunter and Li 2005). What has
-    /// come near zero stays there.
+    /// The ridge that touches the elastic net at `phi` from above: `λ {mixing √|g|/‖φ_g‖ + 1 − mixing}` (Hunter and Li
+    /// 2005). What has come near zero stays there.
     fn reweigh(&self, mixing: f64, strengths: ByEstimand<f64>, phi: &[f64], penalties: &mut [f64]) {
         for group in &self.groups {
             let norm = libm::sqrt(group.iter().map(|&j| phi[j] * phi[j]).sum::<f64>()).max(SMALLEST_NORM);
@@ -287,8 +287,8 @@ impl Climber<'_, '_> {
         point.value - (0..penalties.len()).map(|j| 0.5 * penalties[j] * square(j)).sum::<f64>()
     }
 
-    /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no try
-    /// was better than staying.
+    /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no
+    /// try was better than staying.
     fn step(&mut self, penalties: &[f64], options: &JointOptions) -> (f64, Option<Vec<f64>>) {
         let n = penalties.len();
         let objective = self.objective(&self.here, penalties);

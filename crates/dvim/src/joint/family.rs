@@ -21,8 +21,8 @@ pub enum Family {
     Weibull,
     /// `ε` standard logistic.
     LogLogistic,
-    /// `ε = ln(Q² G)/Q`, `G` a gamma variable of shape `1/Q²`: hundredths of Q. 100 is the Weibull; 0, the limit, is the log-normal, and as an option means
-    /// that Q is to be learned.
+    /// `ε = ln(Q² G)/Q`, `G` a gamma variable of shape `1/Q²`: hundredths of Q. 100 is the Weibull; 0, the limit, is
+    /// the log-normal, and as an option means that Q is to be learned.
     GeneralisedGamma(i16),
 }
 
@@ -103,8 +103,8 @@ impl Family {
         if share.is_finite() { share.clamp(0.0, 1.0) } else { f64::from(u > m) }
     }
 
-    /// `F(u)/F(u_H)` at many log times up to the horizon, to an absolute error of 1e-10: for sums, in a fraction of the time of
-    /// [`Family::event_share`].
+    /// `F(u)/F(u_H)` at many log times up to the horizon, to an absolute error of 1e-10: for sums, in a fraction of the
+    /// time of [`Family::event_share`].
     pub(super) fn event_shares(self, u_horizon: f64, u: &[f64], m: f64, t: f64, out: &mut [f64]) {
         let scale = exp(-t);
         let gamma = match self {
@@ -133,8 +133,8 @@ impl Family {
         }
     }
 
-    /// `E[T | T < H]`; never above the horizon. Where the arithmetic leaves the range of numbers it is the limit: zero for
-    /// a location far below the horizon, the horizon for one far above it.
+    /// `E[T | T < H]`; never above the horizon. Where the arithmetic leaves the range of numbers it is the limit: zero
+    /// for a location far below the horizon, the horizon for one far above it.
     pub(super) fn mean(self, u_horizon: f64, m: f64, t: f64) -> f64 {
         let mean = match self {
             Family::LogNormal => truncated_mean(u_horizon, m, t),
@@ -156,7 +156,8 @@ impl Family {
         }
     }
 
-    /// Derivatives of `ln E[T | T < H]` in the location and in `ln σ`, by central differences; zero where the mean sits on a bound.
+    /// Derivatives of `ln E[T | T < H]` in the location and in `ln σ`, by central differences; zero where the mean sits
+    /// on a bound.
     pub(super) fn log_mean_slopes(self, u_horizon: f64, m: f64, t: f64) -> [f64; 2] {
         const H: f64 = 1e-4;
         let at = |m: f64, t: f64| libm::log(self.mean(u_horizon, m, t));
@@ -175,9 +176,9 @@ impl fmt::Display for Family {
 
 /// `exp(m) γ(1+s, w)/(1 - exp(-w))`, `w = exp(h)`, `h = (u_H - m)/s`, `γ` the lower incomplete gamma function.
 ///
-/// For `w < 2 + s` by the series `γ(a, w) = w^a e^{-w} Σ_k w^k / (a (a+1) … (a+k))`, where, since `exp(m) = H w^{-s}`, the mean
-/// is `H w/(e^w - 1) Σ …`: no overflow however small `w`. Above by `γ = Γ - Γ(a, w)` and Lentz's continued fraction.
-/// Relative error below 1e-12 (tested against quadrature).
+/// For `w < 2 + s` by the series `γ(a, w) = w^a e^{-w} Σ_k w^k / (a (a+1) … (a+k))`, where, since `exp(m) = H w^{-s}`,
+/// the mean is `H w/(e^w - 1) Σ …`: no overflow however small `w`. Above by `γ = Γ - Γ(a, w)` and Lentz's continued
+/// fraction. Relative error below 1e-12 (tested against quadrature).
 fn weibull_mean(u_horizon: f64, m: f64, s: f64) -> f64 {
     let a = 1.0 + s;
     let full = || exp(m + libm::lgamma(a));
@@ -228,7 +229,8 @@ const LARGEST_CLOSED_SPREAD: f64 = 0.9;
 
 /// `exp(m)/x ∫₀ˣ {v/(1-v)}^s dv`, `x = expit(h)`, `h = (u_H - m)/s`.
 ///
-/// - `h ≤ 0`: `H (1-x)/(1+s) Σ_k x^k 2·3…(k+1)/((2+s)…(1+s+k))` (Gauss's series after Euler's transformation; `exp(m) = H {(1-x)/x}^s`).
+/// - `h ≤ 0`: `H (1-x)/(1+s) Σ_k x^k 2·3…(k+1)/((2+s)…(1+s+k))` (Gauss's series after Euler's transformation; `exp(m) =
+///   H {(1-x)/x}^s`).
 /// - `h > 0`, `s ≤ 0.9`: the whole integral is `πs/sin πs`; what lies above `x` is, with `y = 1 - x = expit(-h) ≤ 1/2`,
 ///   `∫₀^y v^{-s} (1-v)^s dv = Σ_k binomial(s, k) (-1)^k y^{k+1-s}/(k+1-s)`.
 /// - else `H/x ∫ e^{-s w} f(h - w) dw` by Gauss–Legendre panels, `f` the logistic density.
@@ -348,8 +350,8 @@ mod tests {
     #[test]
     fn means_agree_with_quadrature() {
         let u_horizon = 800f64.ln();
-        // Of negative shapes all events are within a tenth of a day of a horizon far below, which this rule does not resolve; they
-        // are compared with the closed form where they are made.
+        // Of negative shapes all events are within a tenth of a day of a horizon far below, which this rule does not
+        // resolve; they are compared with the closed form where they are made.
         for family in every().filter(|f| !matches!(f, Family::GeneralisedGamma(q) if *q < 0)) {
             for t in [-2.0, -1.0, -0.3, -0.12, -0.1, 0.0, 0.4, 1.0] {
                 for m in [-3.0, 1.0, 3.5, 4.5, 6.0, 6.6, 6.7, 7.5, 12.0, 40.0] {

@@ -1,7 +1,8 @@
 //! The log-likelihood of both arms and its derivatives, for designs that share columns between the parts.
 //!
 //! Columns of a design stand as `[cure only | both | time only]`, so that the columns of either part are contiguous and
-//! `X'WX` is one matrix product of two views. Single thread; chunks of fixed length, so that the bits depend on the data only.
+//! `X'WX` is one matrix product of two views. Single thread; chunks of fixed length, so that the bits depend on the
+//! data only.
 
 use super::family::Family;
 use super::matrix::{dot, product};
@@ -102,7 +103,8 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
     let Widths { all, cure, time } = widths;
     let shift = all - time;
     let (b, l, scale) = (&theta[..cure], &theta[cure..cure + time], LogScale::from(theta[cure + time]));
-    // X_c' [g_a, w_aa X_c, w_at, w_am X_t] and X_t' [g_m, w_mt, w_mm X_t]: every sum over units is in these two products.
+    // X_c' [g_a, w_aa X_c, w_at, w_am X_t] and X_t' [g_m, w_mt, w_mm X_t]: every sum over units is in these two
+    // products.
     let (wide, narrow) = (cure + time + 2, time + 2);
     let mut cure_sums = vec![0.0; cure * wide];
     let mut time_sums = vec![0.0; time * narrow];

@@ -54,7 +54,8 @@ pub(super) struct Cholesky {
 }
 
 impl Cholesky {
-    /// Of a row-major `n × n` matrix, of which the lower triangle is read. `None` where it is not positive definite or not finite.
+    /// Of a row-major `n × n` matrix, of which the lower triangle is read. `None` where it is not positive definite or
+    /// not finite.
     pub(super) fn new(mut a: Vec<f64>, n: usize) -> Option<Cholesky> {
         let mut panel = Vec::new();
         for k in (0..n).step_by(BLOCK) {

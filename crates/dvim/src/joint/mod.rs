@@ -1,11 +1,13 @@
 //! Mixture cure model of both arms at once, shrunk towards what the arms have in common.
 //!
 //! What is estimated, for a unit with covariates `x` under each arm `z` and a horizon `H`: `P(T ≥ H | x, z)` and
-//! `E[T | T < H, x, z]`, by a mixture cure model whose slopes are `θ_z = common + own_z`. Slopes are shrunk by an empirical-Bayes mixture
-//! prior with a point mass at zero, one for each of twelve blocks, so that without evidence for a difference between the arms there is none
-//! in the model. Squares, steps, hinges and products of covariates enter where a score test asks for them.
+//! `E[T | T < H, x, z]`, by a mixture cure model whose slopes are `θ_z = common + own_z`. Slopes are shrunk by an
+//! empirical-Bayes mixture prior with a point mass at zero, one for each of twelve blocks, so that without evidence for
+//! a difference between the arms there is none in the model. Squares, steps, hinges and products of covariates enter
+//! where a score test asks for them.
 //!
-//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. Derivations and the reason of every constant: docs/methods-joint.md.
+//! [`fit`] takes a training set and nothing else, and what it gives is [`Trained`]. Derivations and the reason of every
+//! constant: docs/methods-joint.md.
 //!
 //! Absent on purpose: folds, groups, effects, choice of the family. They belong to the caller.
 
@@ -109,8 +111,8 @@ pub struct Shrinkage {
 pub struct JointModel {
     /// What it says of a unit.
     pub predictor: Predictor,
-    /// For each part, arm and covariate: sum of the squared coefficients of all terms (columns of unit standard deviation)
-    /// that involve the covariate.
+    /// For each part, arm and covariate: sum of the squared coefficients of all terms (columns of unit standard
+    /// deviation) that involve the covariate.
     pub importance: ByEstimand<ByArm<Vec<f64>>>,
     /// Non-linear terms, in the order in which they entered.
     pub terms: Vec<Admitted>,
@@ -230,9 +232,11 @@ impl Gathered {
     }
 }
 
-/// Fits the model to arrays. Nobody vouches for where they come from, so the model describes them and is not [`Trained`].
+/// Fits the model to arrays. Nobody vouches for where they come from, so the model describes them and is not
+/// [`Trained`].
 ///
-/// Never returns a number that is not finite: where the data say nothing the answer is a flagged fit that its penalties decide.
+/// Never returns a number that is not finite: where the data say nothing the answer is a flagged fit that its penalties
+/// decide.
 ///
 /// # Errors
 /// Only where there is nothing to fit: see [`FitError`]. One arm without events is fitted and flagged.

@@ -9,8 +9,8 @@ pub enum Penalty {
     /// The empirical-Bayes mixture prior, learned with them.
     #[default]
     Learned,
-    /// `Σ_g λ {mixing √|g| ‖φ_g‖ + (1 − mixing)/2 ‖φ_g‖²}`, in units of log-likelihood, on slopes of columns of unit standard deviation: ridge where
-    /// `mixing` is 0, the (group) lasso where it is 1.
+    /// `Σ_g λ {mixing √|g| ‖φ_g‖ + (1 − mixing)/2 ‖φ_g‖²}`, in units of log-likelihood, on slopes of columns of unit
+    /// standard deviation: ridge where `mixing` is 0, the (group) lasso where it is 1.
     ElasticNet {
         /// Share of the norm in the penalty.
         mixing: f64,
@@ -26,20 +26,25 @@ pub struct JointOptions {
     pub family: Family,
     /// What holds the slopes.
     pub penalty: Penalty,
-    /// A number for each covariate; those of one number (the dummies of a category) are penalised together by an elastic net. Empty: each by itself.
+    /// A number for each covariate; those of one number (the dummies of a category) are penalised together by an
+    /// elastic net. Empty: each by itself.
     pub groups: Vec<usize>,
-    /// Newton steps, each followed by an update of the prior. 9: 14 and 30 give the same accuracy in simulation, 7 less (docs/accuracy.md).
+    /// Newton steps, each followed by an update of the prior. 9: 14 and 30 give the same accuracy in simulation, 7
+    /// less (docs/accuracy.md).
     pub iterations: usize,
-    /// Newton steps after the last update, under its penalties: the model is then at the optimum that its certificate speaks of.
+    /// Newton steps after the last update, under its penalties: the model is then at the optimum that its certificate
+    /// speaks of.
     pub final_steps: usize,
     /// Most rounds of the search for non-linear terms; zero for straight lines only.
     pub rounds: usize,
-    /// Score statistic from which a term enters. 4.0: about Bonferroni's 5 % for three tests of each of 280 candidates.
+    /// Score statistic from which a term enters. 4.0: about Bonferroni's 5 % for three tests of each of 280
+    /// candidates.
     pub entry: f64,
     /// Most terms that enter a part in one round. 6: strong terms change the scores of the others.
     pub most_terms: usize,
     /// Pseudo-count of the prior's point mass at zero in linear blocks. 3; one and ten give nearly the same.
-    /// Non-linear blocks have one for each candidate, and linear ones one more for each covariate that was left out: they pay for the search.
+    /// Non-linear blocks have one for each candidate, and linear ones one more for each covariate that was left out:
+    /// they pay for the search.
     pub zero_count: f64,
     /// Penalty of every slope until the prior is first updated. 20: about what twenty units know of a slope.
     pub first_penalty: f64,
@@ -51,17 +56,20 @@ pub struct JointOptions {
     pub first_stop: usize,
     /// What a short step is, in the largest parameter.
     pub step_tolerance: f64,
-    /// First damping, relative to the diagonal of the information; a tenth of it after a step that succeeds, ten times after one that fails.
+    /// First damping, relative to the diagonal of the information; a tenth of it after a step that succeeds, ten times
+    /// after one that fails.
     pub first_damping: f64,
     /// Most tries of a step.
     pub tries: usize,
-    /// Longest change of one parameter in one step. 3: far beyond any quadratic model's reach, so it only stops nonsense.
+    /// Longest change of one parameter in one step. 3: far beyond any quadratic model's reach, so it only stops
+    /// nonsense.
     pub longest_step: f64,
     /// With more covariates than this each part keeps so many, by score in the model without covariates. 60: dense
     /// Newton steps on six parameters a covariate stay fast. Not studied.
     pub most_covariates: usize,
-    /// Nor has a part more than one covariate for so many units (cure) or events (time), by the same score. 10: with 60 covariates of 300 units
-    /// the error of time is half of that without (docs/accuracy.md); 5 to 20 give nearly the same.
+    /// Nor has a part more than one covariate for so many units (cure) or events (time), by the same score. 10: with
+    /// 60 covariates of 300 units the error of time is half of that without (docs/accuracy.md); 5 to 20 give
+    /// nearly the same.
     pub units_for_covariate: usize,
     /// But it may always have so many.
     pub fewest_covariates: usize,

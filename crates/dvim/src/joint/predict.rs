@@ -117,7 +117,8 @@ impl Predictor {
         self.predict_with(x, &mut row)
     }
 
-    /// For every row of row-major covariates (none where there are no covariates: ask [`Predictor::predict`] once); the same bits as [`Predictor::predict`], on any number of threads.
+    /// For every row of row-major covariates (none where there are no covariates: ask [`Predictor::predict`] once); the
+    /// same bits as [`Predictor::predict`], on any number of threads.
     ///
     /// # Panics
     /// If the rows are not complete.
@@ -213,10 +214,12 @@ impl Predictor {
         self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
     }
 
-    /// The same prediction with the location moved until `E[T | T < H]` is `mean`, which lies between zero and the horizon.
+    /// The same prediction with the location moved until `E[T | T < H]` is `mean`, which lies between zero and the
+    /// horizon.
     ///
-    /// The mean grows with the location, and its logarithm less than that, so the first step `ln(mean/m)` stops short: steps are doubled until the mean is passed, and the
-    /// location is then found by regula falsi (Illinois). A family may not reach it, since truncated means have a limit below the horizon where events crowd towards it: the
+    /// The mean grows with the location, and its logarithm less than that, so the first step `ln(mean/m)` stops short:
+    /// steps are doubled until the mean is passed, and the location is then found by regula falsi (Illinois). A
+    /// family may not reach it, since truncated means have a limit below the horizon where events crowd towards it: the
     /// location then moves by some thirty times the spread of the log event time, and the mean is the one there.
     pub fn with_mean(&self, prediction: &Prediction, mean: f64) -> Prediction {
         let u_horizon = libm::log(self.horizon);

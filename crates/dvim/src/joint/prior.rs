@@ -1,15 +1,17 @@
 //! The empirical-Bayes prior of the slopes: how much of each estimate is kept. Knows no likelihood.
 //!
-//! Slopes of a block are exchangeable draws from `Σ_k π_k N(0, τ_k²)`, `τ₀ = 0`. From the normal approximation of the posterior under
-//! the present precisions `α` the *cavity* of slope `j` (what the data alone say of it) is `N(t_j, s_j²)`; expectation and
-//! maximisation over the block give `π`, and the posterior mean under the mixture is `f_j t_j`. A ridge of precision
-//! `α_j = (1/f_j - 1)/s_j²` shrinks the cavity by the same factor, which is what the next Newton step uses.
+//! Slopes of a block are exchangeable draws from `Σ_k π_k N(0, τ_k²)`, `τ₀ = 0`. From the normal approximation of the
+//! posterior under the present precisions `α` the *cavity* of slope `j` (what the data alone say of it) is `N(t_j,
+//! s_j²)`; expectation and maximisation over the block give `π`, and the posterior mean under the mixture is `f_j t_j`.
+//! A ridge of precision `α_j = (1/f_j - 1)/s_j²` shrinks the cavity by the same factor, which is what the next Newton
+//! step uses.
 
 use crate::arm::Arm;
 use crate::estimand::Estimand;
 
-/// Spreads of the mixture. From nothing to 0.8 per standard deviation of a covariate, doubling: an odds ratio of `e^0.8` for one
-/// standard deviation is the strongest effect that is common in practice; larger ones are still found, with more shrinkage.
+/// Spreads of the mixture. From nothing to 0.8 per standard deviation of a covariate, doubling: an odds ratio of
+/// `e^0.8` for one standard deviation is the strongest effect that is common in practice; larger ones are still found,
+/// with more shrinkage.
 pub(super) const SPREADS: [f64; 7] = [0.0, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8];
 /// Blocks: {cure, time} × {own 0, own 1, common} × {linear, non-linear}.
 pub(super) const BLOCKS: usize = 12;

@@ -53,7 +53,8 @@ impl Search<'_> {
         unit_gradients(problem.family, self.u_horizon, &self.outcomes[arm], &problem.designs[arm], widths, &theta)
     }
 
-    /// Candidates that enter: for each part at most `most_terms`, the largest statistics first, one for each set of covariates.
+    /// Candidates that enter: for each part at most `most_terms`, the largest statistics first, one for each set of
+    /// covariates.
     pub(super) fn screen(
         &self,
         problem: &Problem<'_>,

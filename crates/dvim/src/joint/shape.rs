@@ -1,7 +1,8 @@
 //! The shape Q of the generalised gamma family, by profile likelihood.
 //!
-//! Straight lines are fitted with log-normal times; then, for each Q, what the lines say is shifted in each arm (cure logit, location, `ln σ`) to the
-//! largest likelihood. The lines stay: a shape shows in the spread of the times about them, and a fit for every Q would cost a hundred times as much.
+//! Straight lines are fitted with log-normal times; then, for each Q, what the lines say is shifted in each arm (cure
+//! logit, location, `ln σ`) to the largest likelihood. The lines stay: a shape shows in the spread of the times about
+//! them, and a fit for every Q would cost a hundred times as much.
 
 use super::family::Family;
 use super::predict::see;
@@ -38,8 +39,8 @@ struct Placed {
     log_sigma: f64,
 }
 
-/// The shape of the event times of a sample of a cohort, whose covariates are `standardised` (all of them, row-major). A
-/// shape is a setting that all folds share. It may be learned from everybody, and the model behind it is not kept.
+/// The shape of the event times of a sample of a cohort, whose covariates are `standardised` (all of them, row-major).
+/// A shape is a setting that all folds share. It may be learned from everybody, and the model behind it is not kept.
 ///
 /// # Errors
 /// Where there is nothing to fit: see [`FitError`].

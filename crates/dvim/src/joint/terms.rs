@@ -4,15 +4,18 @@ use super::matrix::{Cholesky, product};
 
 /// A covariate with more distinct values than this is numeric: it has curves. One with fewer has products only.
 const FEW_VALUES: usize = 10;
-/// Numeric covariates are clipped at these quantiles before squares, hinges and products: one far value must not carry a term.
+/// Numeric covariates are clipped at these quantiles before squares, hinges and products: one far value must not carry
+/// a term.
 const CLIP: (f64, f64) = (0.01, 0.99);
 /// Quantiles at which a step may stand.
 const STEPS: [f64; 5] = [0.2, 0.35, 0.5, 0.65, 0.8];
 /// Quantiles at which a line may bend.
 const HINGES: [f64; 3] = [0.25, 0.5, 0.75];
-/// Smallest divisor of a residual, as a share of the term's own standard deviation: a term that is almost linear is not blown up.
+/// Smallest divisor of a residual, as a share of the term's own standard deviation: a term that is almost linear is not
+/// blown up.
 const SMALLEST_RESIDUAL: f64 = 0.05;
-/// A term whose residual is a smaller share than this is linear in the covariates (the product of two dummies of one category) and dropped.
+/// A term whose residual is a smaller share than this is linear in the covariates (the product of two dummies of one
+/// category) and dropped.
 const LINEAR_RESIDUAL: f64 = 1e-3;
 /// A covariate is a combination of those before it when a smaller share of its variance is left.
 const COLLINEAR: f64 = 1e-9;
@@ -69,7 +72,8 @@ impl Shape {
         }
     }
 
-    /// Its name, given the names of the covariates and a map of cuts to the units of a reader: `age²`, `age > 50`, `(age - 50)₊`, `age × er`.
+    /// Its name, given the names of the covariates and a map of cuts to the units of a reader: `age²`, `age > 50`,
+    /// `(age - 50)₊`, `age × er`.
     pub fn label(&self, name: &dyn Fn(usize) -> String, units: &dyn Fn(usize, f64) -> f64) -> String {
         match *self {
             Shape::Square { covariate } => format!("{}²", name(covariate)),
@@ -80,8 +84,8 @@ impl Shape {
     }
 }
 
-/// One term as a function of a covariate row: `gain · raw(x) - base₀ - Σ base_j x_j`, uncorrelated with every covariate in the
-/// cohort that made it and of standard deviation one there (less if the term is almost linear).
+/// One term as a function of a covariate row: `gain · raw(x) - base₀ - Σ base_j x_j`, uncorrelated with every covariate
+/// in the cohort that made it and of standard deviation one there (less if the term is almost linear).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// What it is made of.
@@ -131,9 +135,10 @@ fn raw(shape: &Shape, clips: [(f64, f64); 2], x: &[f64]) -> f64 {
 
 /// The candidate terms of a cohort, made once from its covariates.
 ///
-/// With at most 30 covariates: for each numeric one (more than ten distinct values) its square, five steps and three hinges;
-/// for each pair, numeric or not, the product; all of them residualised on every covariate. With more there would be too many to
-/// pay for: [`super::fit`] then makes them for the 20 covariates of largest score in its own training units, residualised on these.
+/// With at most 30 covariates: for each numeric one (more than ten distinct values) its square, five steps and three
+/// hinges; for each pair, numeric or not, the product; all of them residualised on every covariate. With more there
+/// would be too many to pay for: [`super::fit`] then makes them for the 20 covariates of largest score in its own
+/// training units, residualised on these.
 #[derive(Clone, Debug)]
 pub struct Terms {
     n_covariates: usize,

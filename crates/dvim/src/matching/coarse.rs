@@ -1,9 +1,9 @@
 //! A look at points in integers of 8 bits, before that in `f32`: 64 products in one instruction, and no rounding.
 //!
-//! Notation as in `margin.rs`: x̂ is the image of a point in `f32`, D the `f32` distance of two images. With a centre c for each
-//! axis and a step s, let B be the box of all z with |z − c| ≤ 127 s on every axis and π the projection on B: coordinates
-//! beyond an end are moved to it. x̃ = c + s·q, with whole numbers |q| ≤ 127, is π(x̂) rounded, and e(x) ≥ ‖π(x̂) − x̃‖. With
-//! I = Σ (q(x) − q(y))², a whole number,
+//! Notation as in `margin.rs`: x̂ is the image of a point in `f32`, D the `f32` distance of two images. With a centre c
+//! for each axis and a step s, let B be the box of all z with |z − c| ≤ 127 s on every axis and π the projection on B:
+//! coordinates beyond an end are moved to it. x̃ = c + s·q, with whole numbers |q| ≤ 127, is π(x̂) rounded, and e(x) ≥
+//! ‖π(x̂) − x̃‖. With I = Σ (q(x) − q(y))², a whole number,
 //!
 //! ‖x̂ − ŷ‖ ≥ ‖π(x̂) − π(ŷ)‖ ≥ ‖x̃ − ỹ‖ − e(x) − e(y) = s√I − e(x) − e(y), (1)
 //!
@@ -12,12 +12,12 @@
 //!
 //! I ≤ T = ((ρ + e(x) + e(y)) / s)². (2)
 //!
-//! Points with a larger I are passed over; all others are measured in `f32`. Nothing is ever concluded from an I that is small,
-//! so that outliers may be moved to the ends of B: B holds nearly all points, not all.
+//! Points with a larger I are passed over; all others are measured in `f32`. Nothing is ever concluded from an I that
+//! is small, so that outliers may be moved to the ends of B: B holds nearly all points, not all.
 //!
-//! The kernels compute V = Σ q(x) (q(y) + 128) − ⌈N(y)/2⌉ with N(y) = Σ q(y)², because instructions multiply signed with unsigned
-//! bytes. With C = Σ q(x)² + 256 Σ q(x) it is I = C + N(y) − 2 Σ q(x) (q(y) + 128), so C − 2V is I or I + 1, and
-//! I ≤ T implies V ≥ ⌊(C − T − 1)/2⌋. All of it fits into 32 bits for up to [`MOST_AXES`] axes.
+//! The kernels compute V = Σ q(x) (q(y) + 128) − ⌈N(y)/2⌉ with N(y) = Σ q(y)², because instructions multiply signed
+//! with unsigned bytes. With C = Σ q(x)² + 256 Σ q(x) it is I = C + N(y) − 2 Σ q(x) (q(y) + 128), so C − 2V is I or I +
+//! 1, and I ≤ T implies V ≥ ⌊(C − T − 1)/2⌋. All of it fits into 32 bits for up to [`MOST_AXES`] axes.
 
 use super::margin::Margin;
 use super::simd::{Instructions, LANES, Words};

@@ -122,8 +122,8 @@ impl Margin {
     /// Writes x̂, axes in the order of the first pass, and returns a bound of ‖x̂ − x′‖; `None` when the
     /// point is so far out that `f32` could overflow.
     pub(super) fn image(&self, point: &[f64], image: &mut [f32]) -> Option<f64> {
-        // One relative rounding for each axis, of the difference: accounted for below by 2⁻⁵²·‖x′‖. What rounding to `f32` loses
-        // is known exactly: both ends share their leading digits.
+        // One relative rounding for each axis, of the difference: accounted for below by 2⁻⁵²·‖x′‖. What rounding to
+        // `f32` loses is known exactly: both ends share their leading digits.
         let (lost, norm, most) = self.with.image(point, &self.axes, &self.centre, self.scale, image);
         if norm.is_nan() || most >= LARGEST {
             return None;

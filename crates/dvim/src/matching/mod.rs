@@ -121,8 +121,8 @@ impl Sets {
     }
 }
 
-/// What another search of the same queries, such as that in another arm, tells of this one. Good hints save time, and none
-/// changes an answer.
+/// What another search of the same queries, such as that in another arm, tells of this one. Good hints save time, and
+/// none changes an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct Hints<'a> {
     /// For each query a squared distance near which its `k`-th may lie.
@@ -162,8 +162,8 @@ impl<'a> Index<'a> {
         Index::of(Reference { points: reference, rows: None }, None, with)
     }
 
-    /// As [`Index::build`] of the points in these rows: position i of the reference set is row `rows[i]`. They stay where they are, which
-    /// suits searches that measure few of them exactly.
+    /// As [`Index::build`] of the points in these rows: position i of the reference set is row `rows[i]`. They stay
+    /// where they are, which suits searches that measure few of them exactly.
     pub fn build_of_rows(points: &'a Points, rows: &[u32]) -> Index<'a> {
         Index::of(Reference { points, rows: Some(rows) }, Some(points), Instructions::best())
     }
@@ -254,7 +254,8 @@ impl<'a> Index<'a> {
         out.into_iter().map(|value| value.expect("each query is answered")).collect()
     }
 
-    /// As [`Index::nearest_each`], with a place of its own for each query, which goes with it to the thread that answers it.
+    /// As [`Index::nearest_each`], with a place of its own for each query, which goes with it to the thread that
+    /// answers it.
     pub fn nearest_into<S, P: Send>(
         &self,
         queries: &Points,
@@ -291,10 +292,11 @@ impl<'a> Index<'a> {
         );
     }
 
-    /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order: positions
-    /// come in any order, with the ends of their distances. The members and the ends are those of the ranked answer, bit for bit.
-    /// The nearest two are found only where `nearest` asks for them. Several queries are answered at once, each with its
-    /// place: `visit(state, places, sets)`. Gives the order in which they were answered.
+    /// As [`Index::nearest_into`], for those who need to know who the `k` nearest are, but not in which order:
+    /// positions come in any order, with the ends of their distances. The members and the ends are those of the
+    /// ranked answer, bit for bit. The nearest two are found only where `nearest` asks for them. Several queries
+    /// are answered at once, each with its place: `visit(state, places, sets)`. Gives the order in which they were
+    /// answered.
     #[allow(clippy::too_many_arguments)]
     pub fn nearest_sets<S, P: Send>(
         &self,

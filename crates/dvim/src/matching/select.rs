@@ -67,8 +67,8 @@ pub(super) struct Leaf<'a> {
 /// What is known of a group whose members are not ranked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ends {
-    /// The nearest two by (squared distance, position); the second is infinitely far where there is only one, both where nobody
-    /// asked for them.
+    /// The nearest two by (squared distance, position); the second is infinitely far where there is only one, both
+    /// where nobody asked for them.
     pub nearest: [(f64, u32); 2],
     /// The largest squared distance.
     pub farthest: f64,
@@ -271,9 +271,9 @@ impl Candidates {
         self.least = on.coarse.least(&self.level, self.limit, on.margin);
     }
 
-    /// Begins with the leaf where the query lives. With a `stretch` the K-th of all is taken to lie where half as many of the leaf
-    /// end in bytes, times this: true, and the limit must be proven at the end. Else about K of the leaf, those that are nearest in
-    /// bytes, are measured.
+    /// Begins with the leaf where the query lives. With a `stretch` the K-th of all is taken to lie where half as many
+    /// of the leaf end in bytes, times this: true, and the limit must be proven at the end. Else about K of the
+    /// leaf, those that are nearest in bytes, are measured.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn begin(
         &mut self,
@@ -417,8 +417,8 @@ impl Candidates {
         self.len = self.k;
     }
 
-    /// Lowers the limit for the last time, and asks for what an answer will read first. Of a limit that was tried: whether it
-    /// held all that can be in the answer, which are those within `limit(t)`, t being the K-th smallest.
+    /// Lowers the limit for the last time, and asks for what an answer will read first. Of a limit that was tried:
+    /// whether it held all that can be in the answer, which are those within `limit(t)`, t being the K-th smallest.
     pub(super) fn close(&mut self, with: Instructions, margin: &Margin, rows: &Rows<'_>, is_tried: bool) -> bool {
         let mut most = f32::NAN;
         if self.len > self.k {
@@ -445,13 +445,14 @@ impl Candidates {
         ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
     }
 
-    /// The answer after [`Candidates::close`] as a set: who the K are, in any order, and the ends of their distances; the near end only where `nearest`.
+    /// The answer after [`Candidates::close`] as a set: who the K are, in any order, and the ends of their distances;
+    /// the near end only where `nearest`.
     ///
-    /// Where the limit leaves exactly K they are the answer, and only those are measured exactly that can be an end. For any
-    /// t, points with a first-pass distance above `limit(t)` are truly farther than those of at most t (the margin's
-    /// statement for K = 1). So, with t the second smallest, none above `limit(t)` is among the nearest two. And `limit(t) − t` grows
-    /// with t, so that those more than `limit(m) − m` below the largest, m, are truly nearer than its point; twice that covers the
-    /// rounding of the subtraction, which is smaller by orders.
+    /// Where the limit leaves exactly K they are the answer, and only those are measured exactly that can be an end.
+    /// For any t, points with a first-pass distance above `limit(t)` are truly farther than those of at most t (the
+    /// margin's statement for K = 1). So, with t the second smallest, none above `limit(t)` is among the nearest
+    /// two. And `limit(t) − t` grows with t, so that those more than `limit(m) − m` below the largest, m, are truly
+    /// nearer than its point; twice that covers the rounding of the subtraction, which is smaller by orders.
     pub(super) fn finish_set(
         &mut self,
         with: Instructions,

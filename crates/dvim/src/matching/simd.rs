@@ -1,6 +1,6 @@
-//! The kernels of the search, once per instruction set: AVX-512, with and without VNNI, AVX2 with FMA, and plain Rust that
-//! any processor runs (ARM included; the compiler vectorises it). All unsafe code of the search is here and in `simd/`.
-//! AVX-512 needs Rust 1.89, which `build.rs` looks for (`cfg(avx512)`); an older compiler builds the others.
+//! The kernels of the search, once per instruction set: AVX-512, with and without VNNI, AVX2 with FMA, and plain Rust
+//! that any processor runs (ARM included; the compiler vectorises it). All unsafe code of the search is here and in
+//! `simd/`. AVX-512 needs Rust 1.89, which `build.rs` looks for (`cfg(avx512)`); an older compiler builds the others.
 //!
 //! Data are laid out for 16 lanes: a *panel* is 16 points, axis-major (`panel[axis].0[lane]`).
 //!
@@ -114,8 +114,8 @@ impl Instructions {
         return false;
     }
 
-    /// Appends, for each query, the slots of all points of the first `count` panels whose V is at least what it asks. All have as many
-    /// words.
+    /// Appends, for each query, the slots of all points of the first `count` panels whose V is at least what it asks.
+    /// All have as many words.
     #[inline]
     pub(super) fn coarse_slots<const N: usize>(
         self,
@@ -147,8 +147,8 @@ impl Instructions {
         }
     }
 
-    /// Writes the slots of the values above `above` and at most `most`; the value at `i` is that of slot `first_slot` + `i`. Whole
-    /// groups of 16 only.
+    /// Writes the slots of the values above `above` and at most `most`; the value at `i` is that of slot `first_slot` +
+    /// `i`. Whole groups of 16 only.
     #[inline]
     pub(super) fn between(self, values: &[f32], above: f32, most: f32, first_slot: u32, slots: &mut [u32]) -> usize {
         assert!(values.len().is_multiple_of(LANES) && values.len() + LANES <= slots.len());
@@ -160,8 +160,8 @@ impl Instructions {
         }
     }
 
-    /// Computes the distances of `query` to up to 16 rows, by slot, and appends each that is at most `limit`, with its slot, to
-    /// `near` and `slot` behind their first `len` entries. Returns the new length.
+    /// Computes the distances of `query` to up to 16 rows, by slot, and appends each that is at most `limit`, with its
+    /// slot, to `near` and `slot` behind their first `len` entries. Returns the new length.
     #[inline]
     #[allow(clippy::too_many_arguments)]
     pub(super) fn fine(
@@ -177,7 +177,8 @@ impl Instructions {
         assert!(slots.len() <= LANES && !query.is_empty());
         assert!(len + LANES <= near.len() && len + LANES <= slot.len());
         match self.0 {
-            // SAFETY: `available` found the instructions; the sizes were checked above, and the kernel checks the slots.
+            // SAFETY: `available` found the instructions; the sizes were checked above, and the kernel checks the
+            // slots.
             #[cfg(avx512)]
             Set::Vnni => unsafe { vnni::fine(query, rows, slots, limit, near, slot, len) },
             _ => unreachable!("no products of bytes"),
@@ -299,8 +300,8 @@ impl Instructions {
         }
     }
 
-    /// Writes (image − centre) / step, no farther than ±127, as the nearest whole numbers. Returns the sum of squares of what rounding
-    /// lost.
+    /// Writes (image − centre) / step, no farther than ±127, as the nearest whole numbers. Returns the sum of squares
+    /// of what rounding lost.
     #[inline]
     pub(super) fn bytes(self, image: &[f32], centre: &[f64], step: f64, out: &mut [i8]) -> f64 {
         assert!(centre.len() == image.len() && out.len() == image.len());
@@ -340,8 +341,8 @@ impl Instructions {
         }
     }
 
-    /// Sorts values no two of which are equal, none of them `u32::MAX`: few of them, where 16 are compared at once, by counting for
-    /// each how many are smaller, which takes n² comparisons but no branch.
+    /// Sorts values no two of which are equal, none of them `u32::MAX`: few of them, where 16 are compared at once, by
+    /// counting for each how many are smaller, which takes n² comparisons but no branch.
     pub fn sort_distinct(self, values: &mut [u32]) {
         match self.0 {
             // SAFETY: `available` found the instructions, here and below.
@@ -353,7 +354,8 @@ impl Instructions {
         }
     }
 
-    /// Writes the places of the values that are at most `low` or at least `high`; returns how many. `out` has room for whole groups of 16.
+    /// Writes the places of the values that are at most `low` or at least `high`; returns how many. `out` has room for
+    /// whole groups of 16.
     #[inline]
     pub(super) fn outside(self, values: &[f32], low: f32, high: f32, out: &mut [u32]) -> usize {
         assert!(values.len().next_multiple_of(LANES) <= out.len());
@@ -380,8 +382,8 @@ impl Instructions {
     }
 }
 
-/// The search of [`Instructions::threshold`]: `count` says how many values are at most a limit, `between` writes those above one
-/// and at most another, no more than 16, and says how many.
+/// The search of [`Instructions::threshold`]: `count` says how many values are at most a limit, `between` writes those
+/// above one and at most another, no more than 16, and says how many.
 #[inline(always)]
 fn bisect(
     values: &[f32],
@@ -427,8 +429,8 @@ fn bisect(
             (low, below) = (middle, n);
         }
         round += 1;
-        // Interpolate a few times: as if numbers grew with the cube of the value, then straight between the ends; then halve the
-        // bits, which ends for any values.
+        // Interpolate a few times: as if numbers grew with the cube of the value, then straight between the ends; then
+        // halve the bits, which ends for any values.
         let aim = k as f32 + 0.5 * slack as f32;
         middle = if round == 1 {
             let n = n.max(1) as f32;
@@ -496,7 +498,8 @@ mod tests {
             }
         }
 
-        /// No point of a box is nearer than its gap, in the arithmetic of the same instruction set: what pruning rests on.
+        /// No point of a box is nearer than its gap, in the arithmetic of the same instruction set: what pruning rests
+        /// on.
         #[test]
         fn boxes((dim, values, query) in (1_usize..14).prop_flat_map(|d| (Just(d), coordinates(16 * d), coordinates(d)))) {
             let panels = lanes(&values);

@@ -52,7 +52,8 @@ pub(super) struct Tree<'a> {
     expected: Stretch,
 }
 
-/// By how much a limit is stretched before it is tried, as the bits of an `f32`. Learned on the way; nothing but time depends on it.
+/// By how much a limit is stretched before it is tried, as the bits of an `f32`. Learned on the way; nothing but time
+/// depends on it.
 struct Stretch(AtomicU32);
 
 impl Stretch {
@@ -178,9 +179,10 @@ impl<'a> Tree<'a> {
         at as u32
     }
 
-    /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on: ranked, or as a
-    /// set with its ends. A hint is a squared distance near which the `k`-th of a query may lie: the walk begins with it as its limit, or
-    /// with one that the leaf of the query gives, and is made again without where that was too short.
+    /// Finds the `k` nearest of up to [`GROUP`] queries, given with their homes, and hands each answer on: ranked, or
+    /// as a set with its ends. A hint is a squared distance near which the `k`-th of a query may lie: the walk
+    /// begins with it as its limit, or with one that the leaf of the query gives, and is made again without where
+    /// that was too short.
     pub(super) fn search(
         &self,
         queries: &Points,
@@ -632,7 +634,8 @@ impl Builder<'_> {
         }
         let spread = |a: usize| square[a] - sum[a] * sum[a] / sampled;
         let axis = (1..self.axes).fold(0, |best, a| if spread(a) > spread(best) { a } else { best });
-        // By value, then by number, as whole numbers: those of negative values are turned, so that they come first and in order.
+        // By value, then by number, as whole numbers: those of negative values are turned, so that they come first and
+        // in order.
         let key = |&id: &u32| {
             let bits = self.images[id as usize * p + axis].to_bits();
             let turned = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };

@@ -31,8 +31,9 @@ pub enum Scenario {
     BothIndependent,
     /// Modifiers in both parts, on overlapping covariates.
     BothOverlap,
-    /// A synthetic cohort with the published margins of the paper's transplant cohort, which is not public: 1,157 patients,
-    /// 911 of them treated, followed for up to 4,193 days. No patient in it exists; only margins were taken from the paper.
+    /// A synthetic cohort with the published margins of the paper's transplant cohort, which is not public: 1,157
+    /// patients, 911 of them treated, followed for up to 4,193 days. No patient in it exists; only margins were
+    /// taken from the paper.
     Transplant,
     /// Squares of covariates in both parts.
     Curvature,
@@ -210,8 +211,8 @@ impl Scenario {
     pub const PAPER: [Scenario; 4] =
         [Scenario::CureOnly, Scenario::TimeOnly, Scenario::BothIndependent, Scenario::BothOverlap];
 
-    /// The worlds beyond the paper: twelve in which a linear log-normal cure model is wrong ([`Scenario::MISSPECIFIED`]),
-    /// then one without effects and one with the same effect on everybody.
+    /// The worlds beyond the paper: twelve in which a linear log-normal cure model is wrong
+    /// ([`Scenario::MISSPECIFIED`]), then one without effects and one with the same effect on everybody.
     pub const WORLDS: [Scenario; 14] = [
         Scenario::Curvature,
         Scenario::Interactions,
@@ -489,8 +490,8 @@ pub struct Draw {
 /// Draws `n` units and admits them as a cohort. `confounded` matters where [`Scenario::can_be_confounded`].
 ///
 /// # Panics
-/// If `n` is so small that what was drawn is no cohort: an arm without events, or a covariate that does not vary. [`draw`] takes
-/// any number.
+/// If `n` is so small that what was drawn is no cohort: an arm without events, or a covariate that does not vary.
+/// [`draw`] takes any number.
 pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Simulated {
     let Draw { units, horizon, truth } = draw(scenario, n, confounded, seed);
     match Cohort::from_parts(units, None, horizon) {
@@ -588,11 +589,11 @@ impl World {
     }
 }
 
-/// The clinical example. Margins from the paper: 1,157 patients, 911 treated (haploidentical donor) and 246 controls (sibling
-/// donor), horizon 3,650 days, follow-up to 4,193 days, 18.1 % and 25.2 % censored before the horizon, about 5 points more
-/// cure on treatment. Everything else is invented: prevalences are plausible, coefficients are of the sizes that
-/// transplant studies report, and none was estimated from patients. HLA mismatch is left out: it all but decides the arm,
-/// so that no patient could have been in the other.
+/// The clinical example. Margins from the paper: 1,157 patients, 911 treated (haploidentical donor) and 246 controls
+/// (sibling donor), horizon 3,650 days, follow-up to 4,193 days, 18.1 % and 25.2 % censored before the horizon, about 5
+/// points more cure on treatment. Everything else is invented: prevalences are plausible, coefficients are of the sizes
+/// that transplant studies report, and none was estimated from patients. HLA mismatch is left out: it all but decides
+/// the arm, so that no patient could have been in the other.
 fn transplant() -> World {
     let whole = |mean, sd, from, to| Covariate::Whole { mean, sd, from, to };
     let covariates = [

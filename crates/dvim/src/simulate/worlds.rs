@@ -14,7 +14,8 @@ use std::f64::consts::PI;
 pub(super) enum Cure {
     /// A part of its own: P(uncured) is a logistic function of the predictor.
     Mixture,
-    /// Promotion time, `S(t) = exp(−θ F(t)/F(H))`: P(uncured) is `1 − exp(−θ)`, and θ also decides how early events come.
+    /// Promotion time, `S(t) = exp(−θ F(t)/F(H))`: P(uncured) is `1 − exp(−θ)`, and θ also decides how early events
+    /// come.
     Promotion,
 }
 
@@ -38,8 +39,9 @@ const MODE_SD: f64 = 0.4;
 /// further out it would round to 0. One draw in 600,000 is there.
 const FARTHEST: f64 = -60.0;
 
-/// Student's t on 3 degrees of freedom, scaled to variance 1: `F(z) = ½ + (atan z + z/(1 + z²))/π`. With `z = ∓cot(δ/2)` the
-/// smaller tail is `(δ − sin δ)/(2π)`, which is convex on (0, π), so that Newton's method converges from any point.
+/// Student's t on 3 degrees of freedom, scaled to variance 1: `F(z) = ½ + (atan z + z/(1 + z²))/π`. With `z =
+/// ∓cot(δ/2)` the smaller tail is `(δ − sin δ)/(2π)`, which is convex on (0, π), so that Newton's method converges from
+/// any point.
 pub(super) fn student_quantile(p: f64) -> f64 {
     let tail = 2.0 * PI * p.min(1.0 - p);
     // δ − sin δ ≤ δ³/6: the start is below the root, the first step above it, all others fall.

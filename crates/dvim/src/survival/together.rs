@@ -1,7 +1,7 @@
-//! Curves of several groups side by side. Each is what [`Summary::of_sorted`] gives, bit for bit: the same operations in
-//! the same order. Alone, a curve mostly waits: for a unit's outcome, for a division before the next can begin, for a guess whether
-//! a unit has an event. Here several curves take a step at once, and nothing is guessed: where nothing happens a product with 1 or a
-//! sum with 0 changes nothing.
+//! Curves of several groups side by side. Each is what [`Summary::of_sorted`] gives, bit for bit: the same operations
+//! in the same order. Alone, a curve mostly waits: for a unit's outcome, for a division before the next can begin, for
+//! a guess whether a unit has an event. Here several curves take a step at once, and nothing is guessed: where nothing
+//! happens a product with 1 or a sum with 0 changes nothing.
 
 use super::{Step, Summary, greenwood_term};
 use crate::numeric::in_wide_registers;
@@ -13,7 +13,8 @@ type Each = [f64; LANES];
 pub struct Together {
     n: usize,
     horizon: f64,
-    /// By the number r at risk: the share that one event leaves, and its term of Greenwood's sum (0 where it leaves nobody).
+    /// By the number r at risk: the share that one event leaves, and its term of Greenwood's sum (0 where it leaves
+    /// nobody).
     one: Vec<(f64, f64)>,
 }
 
@@ -48,7 +49,8 @@ struct Curves {
     /// Numbers of events, and of units before the horizon.
     events: Each,
     passed: Each,
-    /// West's (1979) sums, as in `Running::pass`: of Greenwood's terms, the mean of the areas under them and their spread.
+    /// West's (1979) sums, as in `Running::pass`: of Greenwood's terms, the mean of the areas under them and their
+    /// spread.
     sum: Each,
     mean: Each,
     spread: Each,
@@ -187,7 +189,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Side by side they are what each is alone, in every bit: ties, times at and beyond the horizon, curves that end at 0.
+        /// Side by side they are what each is alone, in every bit: ties, times at and beyond the horizon, curves that
+        /// end at 0.
         #[test]
         fn curves_side_by_side(
             n in 0_usize..70,

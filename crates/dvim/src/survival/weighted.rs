@@ -1,19 +1,21 @@
 //! Curves of samples in which not all units count alike: case weights, clusters, delayed entry and competing events.
 //!
-//! At a time t the units at risk are those with `entry < t ≤ time`. With r the weight at risk, d₁ the weight of the events of
-//! the cause of interest and d that of all events, `λ₁ = d₁/r`, `λ = d/r`:
+//! At a time t the units at risk are those with `entry < t ≤ time`. With r the weight at risk, d₁ the weight of the
+//! events of the cause of interest and d that of all events, `λ₁ = d₁/r`, `λ = d/r`:
 //!
 //! - event-free survival of any cause `Ŝ(t) = Π (1 − λ)`,
-//! - cumulative incidence of the cause `F̂₁(t) = Σ Ŝ(t−) λ₁` [Aalen & Johansen 1978], and what is read off is `Q̂ = 1 − F̂₁`.
+//! - cumulative incidence of the cause `F̂₁(t) = Σ Ŝ(t−) λ₁` [Aalen & Johansen 1978], and what is read off is `Q̂ = 1 −
+//!   F̂₁`.
 //!
-//! Without other causes Q̂ is Ŝ, the Kaplan–Meier curve, and is computed as such, to the last bit. Errors are those of the
-//! infinitesimal jackknife: with λ_c the hazard of cause c at tₖ and Tₖ the rest of the functional after tₖ, unit j has the influence
+//! Without other causes Q̂ is Ŝ, the Kaplan–Meier curve, and is computed as such, to the last bit. Errors are those of
+//! the infinitesimal jackknife: with λ_c the hazard of cause c at tₖ and Tₖ the rest of the functional after tₖ, unit j
+//! has the influence
 //!
 //! `Σₖ [ c₁ₖ (dN₁ⱼₖ − Yⱼₖ λ₁ₖ) + c₂ₖ (dNⱼₖ − Yⱼₖ λₖ) ] / rₖ`, `c₁ = −Ŝ(tₖ−)`, `c₂ = (Q̂(tₖ) − Q̂(H))/(1 − λₖ)` on Q̂(H),
 //!
-//! and `c₁ = tₖ Ŝ(tₖ−)`, `c₂ = −(rest of Σ t ΔF₁)/(1 − λₖ)` on `Σ t ΔF₁`. The variance is `Σ (Σ_{j in cluster} wⱼ IFⱼ)²`: what R's
-//! survfit gives with weights, `cluster` or `id` (vignette "methods" of survival). Weights are therefore sampling weights; with all
-//! weights 1, one unit to a cluster and one cause it is Greenwood's formula.
+//! and `c₁ = tₖ Ŝ(tₖ−)`, `c₂ = −(rest of Σ t ΔF₁)/(1 − λₖ)` on `Σ t ΔF₁`. The variance is `Σ (Σ_{j in cluster} wⱼ
+//! IFⱼ)²`: what R's survfit gives with weights, `cluster` or `id` (vignette "methods" of survival). Weights are
+//! therefore sampling weights; with all weights 1, one unit to a cluster and one cause it is Greenwood's formula.
 
 use super::{Influence, Step, Summary};
 use crate::outcome::{ALONE, Outcome};
@@ -38,7 +40,8 @@ struct Tick {
 /// All distinct times of a sample in order of time.
 fn ticks(sorted: &[Outcome]) -> Vec<Tick> {
     let n = sorted.len();
-    // Weights of those with a time, or an entry, of at least t: summed from the last on, so that they cannot drift below zero.
+    // Weights of those with a time, or an entry, of at least t: summed from the last on, so that they cannot drift
+    // below zero.
     let mut with_time = vec![0.0; n + 1];
     for (i, u) in sorted.iter().enumerate().rev() {
         with_time[i] = with_time[i + 1] + u.weight;
@@ -133,7 +136,8 @@ impl Influence {
         }
         out.n_at_risk = sorted.len() - sorted.partition_point(|u| u.time < horizon);
         let (value, area) = (out.survival, out.event_area);
-        // For each time: what being at risk there has cost so far, and what an event there, of the cause or of another, adds.
+        // For each time: what being at risk there has cost so far, and what an event there, of the cause or of another,
+        // adds.
         let mut past = Vec::with_capacity(ticks.len() + 1);
         past.push([0.0; 2]);
         let (mut cost, mut seen_area, mut level) = ([0.0; 2], 0.0, 1.0);

@@ -322,7 +322,8 @@ pub(super) unsafe fn threshold(values: &[f32], k: usize, slack: usize, guess: f3
             let (low, high) = (_mm512_set1_ps(low), _mm512_set1_ps(high));
             for at in (0..values.len()).step_by(LANES) {
                 let inside = if values.len() - at >= LANES { !0 } else { tail(values.len()) };
-                // SAFETY: lanes beyond the end are masked out; at most 16 values are between, and 16 places follow each.
+                // SAFETY: lanes beyond the end are masked out; at most 16 values are between, and 16 places follow
+                // each.
                 unsafe {
                     let v = _mm512_maskz_loadu_ps(inside, values.as_ptr().add(at));
                     let keep = _mm512_mask_cmp_ps_mask::<_CMP_GT_OQ>(inside, v, low);

@@ -29,7 +29,8 @@ impl<'a, const W: usize> Query<'a, W> {
 /// V of each query with `P` panels, from panel `first` on.
 ///
 /// # Safety
-/// The processor has AVX-512F and VNNI; `panels` holds `first + P` panels of `words.len() + 1` words, as many as every query has.
+/// The processor has AVX-512F and VNNI; `panels` holds `first + P` panels of `words.len() + 1` words, as many as every
+/// query has.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni,avx512bw,avx512vbmi2,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
 unsafe fn values<const W: usize, const N: usize, const P: usize>(
@@ -116,7 +117,8 @@ unsafe fn slots_of<const W: usize, const N: usize>(
     numbers.iter_mut().enumerate().for_each(|(i, number)| *number = i as u8);
     // SAFETY: 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(numbers.as_ptr().cast()) };
-    // The points of four panels that passed: their numbers are pushed together as bytes, and made slots sixteen at a time.
+    // The points of four panels that passed: their numbers are pushed together as bytes, and made slots sixteen at a
+    // time.
     let append = |look: &mut Look<'_>, panel: usize, passed: u64| {
         let base = _mm512_set1_epi32(first_slot as i32 + (panel * LANES) as i32);
         let mut numbers = _mm512_maskz_compress_epi8(passed, numbers);
@@ -271,8 +273,8 @@ pub(super) unsafe fn fine(
     len + keep.count_ones() as usize
 }
 
-/// Sorts up to [`FEW`] values, no two of which are equal, as [`super::avx512::sort_few`] does, in 16 bits: half the comparisons. False,
-/// and nothing done, where a value does not fit.
+/// Sorts up to [`FEW`] values, no two of which are equal, as [`super::avx512::sort_few`] does, in 16 bits: half the
+/// comparisons. False, and nothing done, where a value does not fit.
 ///
 /// # Safety
 /// The processor has AVX-512F and AVX-512BW.
@@ -319,7 +321,8 @@ pub(super) unsafe fn sort_few(values: &mut [u32]) -> bool {
     true
 }
 
-/// The sum of the lanes of each of 16 vectors: halves are added pair by pair, so that each round leaves half as many vectors.
+/// The sum of the lanes of each of 16 vectors: halves are added pair by pair, so that each round leaves half as many
+/// vectors.
 #[inline]
 #[target_feature(enable = "avx512f,avx2,fma,popcnt,bmi1,bmi2,lzcnt")]
 fn across(v: [__m512; LANES]) -> __m512 {
