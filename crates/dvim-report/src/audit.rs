@@ -79,7 +79,7 @@ impl From<&FollowUp> for FollowUpRecord {
             maller_zhou_n: f.maller_zhou.map(|m| m.n_events),
             maller_zhou_q: f.maller_zhou.map(|m| m.q),
             maller_zhou_alpha: f.maller_zhou.map(|m| m.alpha),
-            extrapolated_further: f.extrapolation.map(|e| e.extras),
+            extrapolated_further: f.extrapolation.map(|e| e.further),
             p_extrapolated: f.extrapolation.map(|e| e.p),
             verdict: f.verdict.name().into(),
             words: f.words(),

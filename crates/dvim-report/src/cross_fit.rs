@@ -208,7 +208,7 @@ impl CrossFitRecord {
             let record = |f: &Fold| Some(FoldRecord::of(f, f.corrector.as_ref()?));
             deal.folds.iter().filter_map(record).collect()
         };
-        let extras = |d: &Deal| DealRecord { folds: folds(d), leftover_variance: LeftoverRecord::of(d) };
+        let further = |d: &Deal| DealRecord { folds: folds(d), leftover_variance: LeftoverRecord::of(d) };
         let path = |p: &PathPoint| PathRecord {
             estimand: format!("{}_effect", p.estimand.name()),
             group_size: p.choice.group_size,
@@ -223,7 +223,7 @@ impl CrossFitRecord {
             folds: folds(fit.first()),
             path: told.path.iter().map(path).collect(),
             leftover_variance: LeftoverRecord::of(fit.first()),
-            further_deals: fit.deals[1..].iter().map(extras).collect(),
+            further_deals: fit.deals[1..].iter().map(further).collect(),
             split_sd: fit.typical_split_sd().map(ByEstimand::into_array),
             split_averages: told.averages.iter().map(SplitAverageRecord::from).collect(),
             split_averages_sd: told.split_spread().map(|s| SplitSpreadRecord {
@@ -275,8 +275,8 @@ impl CrossFitRecord {
     /// The folds and the leftover variance of each deal.
     fn deals(&self) -> Vec<(&[FoldRecord], &LeftoverRecord)> {
         let first = (self.folds.as_slice(), &self.leftover_variance);
-        let extras = self.further_deals.iter().map(|r| (r.folds.as_slice(), &r.leftover_variance));
-        std::iter::once(first).chain(extras).collect()
+        let further = self.further_deals.iter().map(|r| (r.folds.as_slice(), &r.leftover_variance));
+        std::iter::once(first).chain(further).collect()
     }
 
     /// The number of folds of each deal.

@@ -118,7 +118,10 @@ fn short_follow_up_is_caught() {
         }
         units
     };
-    assert_eq!(verdict(cut(500.0), 800.0, control), Verdict::NotReached, "everybody is lost at 500");
+    // The door refuses a cohort of which nobody reaches the horizon; the audit would say so too.
+    assert!(Cohort::from_parts(cut(500.0), None, 800.0).is_err(), "everybody is lost at 500");
+    let lost: Vec<(f64, bool)> = cut(500.0).time.iter().zip(cut(500.0).event).map(|(t, e)| (*t, e)).collect();
+    assert_eq!(FollowUp::of_outcomes(None, &lost, &lost, 800.0).verdict, Verdict::NotReached);
     assert_eq!(verdict(cut(40.0), 40.0, control), Verdict::StillFalling, "a horizon in the thick of the events");
     assert_eq!(verdict(cut(40.0), 40.0, None), Verdict::StillFalling);
     let mut few = cut(500.0);
@@ -126,7 +129,7 @@ fn short_follow_up_is_caught() {
     assert_eq!(verdict(few, 800.0, None), Verdict::FewAtHorizon);
     let short = of(cut(40.0), 40.0, control);
     let gone = short.extrapolation.expect("the curve flattens");
-    assert!(gone.p < 0.05 && gone.extras > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
+    assert!(gone.p < 0.05 && gone.further > 0.05, "the tail goes on, and the extrapolation sees it: {gone:?}");
 }
 
 /// Where a small p-value misleads: one patient censored very late makes Maller and Zhou's α small, although the curve

@@ -416,7 +416,7 @@ fn follow_up(b: &mut Builder, source: &Source<'_>, audit: &AuditRecord) {
         row("Practically sufficient: p (small: yes)", &|f| p_value(f.p_practical)),
         row("Maller–Zhou α (small: yes; liberal)", &|f| f.maller_zhou_alpha.map_or("undefined".into(), p_value)),
         row("The tail goes on: p (small: yes)", &|f| f.p_extrapolated.map_or("undefined".into(), p_value)),
-        row("Extras events if it does, % of patients", &|f| maybe(f.extrapolated_further.map(|v| 100.0 * v))),
+        row("Further events if it does, % of patients", &|f| maybe(f.extrapolated_further.map(|v| 100.0 * v))),
     ];
     b.table("Follow-up of all patients and of each arm.", &["", "All", "Treated", "Control"], rows, &[]);
 }

@@ -111,7 +111,7 @@ pub struct MallerZhou {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extrapolation {
     /// p̂ − F̂(H): events expected after H, as a share of all.
-    pub extras: f64,
+    pub further: f64,
     /// Its standard error.
     pub se: f64,
     /// One-sided p of H₀ "nothing further"; small: follow-up does not suffice.
@@ -346,9 +346,9 @@ fn extrapolate(curve: &SurvivalCurve, horizon: f64) -> Option<Extrapolation> {
             variance += slope[j] * slope[k] * s[j] * s[k] * g[j.min(k)];
         }
     }
-    let (extras, se) = (value - c, variance.max(0.0).sqrt());
-    let p = if se > 0.0 { normal_cdf(-extras / se) } else { 1.0 };
-    Some(Extrapolation { extras, se, p })
+    let (further, se) = (value - c, variance.max(0.0).sqrt());
+    let p = if se > 0.0 { normal_cdf(-further / se) } else { 1.0 };
+    Some(Extrapolation { further, se, p })
 }
 
 #[cfg(test)]

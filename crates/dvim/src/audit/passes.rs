@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
         let (k, pool) = (fit.options.group_size, &self.pools()[arm]);
         let horizon = self.cohort.horizon();
         let (mut outcomes, mut influence) = (Vec::with_capacity(k), Vec::with_capacity(k));
-        let mut extras = Influence::default();
+        let mut whole = Influence::default();
         let mut show = |unit: usize, ranks: &[u32], nearest: f64| {
             outcomes.clear();
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
@@ -94,10 +94,10 @@ impl<'a> Walk<'a> {
                 None => Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, scale),
                 Some(all) => {
                     let group: Vec<_> = ranks.iter().map(|&r| all[r as usize]).collect();
-                    extras.fill_outcomes(&group, horizon);
+                    whole.fill_outcomes(&group, horizon);
                     let values = match side {
-                        Estimand::Cure => &extras.survival,
-                        Estimand::Time => &extras.mean_event_time,
+                        Estimand::Cure => &whole.survival,
+                        Estimand::Time => &whole.mean_event_time,
                     };
                     influence.clear();
                     influence.extend(values.iter().map(|v| scale * v));
