@@ -19,7 +19,7 @@ use dvim::internal::error::Error;
 use dvim::internal::metric::Scale;
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
-use dvim::internal::simulate::{Scenario, Truth, simulate};
+use dvim::internal::simulate::{Scenario, Truth, try_simulate};
 use dvim::internal::watch::Unwatched;
 use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
@@ -47,7 +47,7 @@ pub fn group_size(n_units: usize) -> usize {
 /// Does one job.
 pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let seed = job.seed(settings);
-    let world = simulate(job.scenario(), job.n_units, false, seed);
+    let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
     let scale = if Scenario::PAPER.contains(&job.scenario()) { Scale::None } else { Scale::Standard };
     let k = group_size(job.n_units);
     let paper = Options { group_size: k, scale, seed, ..Options::default() };

@@ -10,7 +10,7 @@ use dvim::internal::compare::method::{Field, Space, Spaces};
 use dvim::internal::error::Error;
 use dvim::internal::fold::Fit;
 use dvim::internal::options::Options;
-use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::simulate::{Scenario, try_simulate};
 use dvim::internal::watch::Unwatched;
 
 /// Sizes of the data sets.
@@ -43,7 +43,7 @@ pub fn jobs(reps: usize) -> Vec<Job> {
 /// The record of one of them.
 pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let seed = job.seed(settings);
-    let world = simulate(job.scenario(), job.n_units, false, seed);
+    let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
     let fit = Fit::learn(&world.cohort, &Options { group_size: 1, ..options(seed) }, &Unwatched)?;
     let mut field = Field::new(&world.cohort, &fit);
     field.units.truncate(QUERIES);

@@ -17,7 +17,7 @@ use dvim::internal::cohort::Arm;
 use dvim::internal::error::Error;
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
-use dvim::internal::simulate::{Scenario, Simulated, Truth, simulate};
+use dvim::internal::simulate::{Scenario, Simulated, Truth, simulate, try_simulate};
 use dvim::internal::watch::Unwatched;
 use dvim_report::tables::header;
 use dvim_report::text::{Grid, grouped};
@@ -53,7 +53,7 @@ pub fn jobs(settings: &Settings, reps: usize) -> Vec<Job> {
 /// Does one job.
 pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let seed = job.seed(settings);
-    let world = simulate(job.scenario(), job.n_units, false, seed);
+    let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
     let paper = Options { group_size: group_size(job.n_units), seed, ..Options::default() };
     let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), seed, ..Options::default() };
     let mut out = Intervals::default();

@@ -7,7 +7,7 @@ use dvim::internal::compare::method::{Field, Learned, Method, MethodEffects};
 use dvim::internal::error::Error;
 use dvim::internal::metric::Scale;
 use dvim::internal::options::Options;
-use dvim::internal::simulate::{Simulated, simulate};
+use dvim::internal::simulate::{Simulated, try_simulate};
 use dvim::internal::watch::Unwatched;
 
 /// The group sizes of the paper.
@@ -31,7 +31,7 @@ pub struct Estimated {
 /// Draws the data set of a job and estimates it by every method.
 pub fn estimate<const N: usize>(settings: &Settings, job: &Job, sizes: [usize; N]) -> Result<Estimated, Error> {
     let seed = job.seed(settings);
-    let world = simulate(job.scenario(), job.n_units, job.experiment == Experiment::Confounded, seed);
+    let world = try_simulate(job.scenario(), job.n_units, job.experiment == Experiment::Confounded, seed)?;
     let learned = Learned::learn(&world.cohort, &options(seed), Ties::Breslow, &Unwatched)?;
     let field = Field::new(&world.cohort, &learned.fit);
     let mut effects = oracle::estimate(job.scenario(), &world, &field, sizes);

@@ -20,7 +20,7 @@ use dvim::internal::error::Error;
 use dvim::internal::group::Pool;
 use dvim::internal::matching::Index;
 use dvim::internal::metric::Metric;
-use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::simulate::{Scenario, try_simulate};
 
 /// Shares of the weight that are moved.
 pub const MOVED: [f64; 7] = [0.0, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0];
@@ -149,7 +149,7 @@ pub fn try_bounds(seed: u64) -> Vec<BoundTrial> {
 /// The record of one job.
 pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let seed = job.seed(settings);
-    let world = simulate(job.scenario(), job.n_units, false, seed);
+    let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
     let cohort = &world.cohort;
     let p = cohort.n_covariates();
     let pool = Pool::new(cohort, cohort.units_of(ARM));

@@ -5,7 +5,7 @@ use dvim::internal::analysis;
 use dvim::internal::arm::Arm;
 use dvim::internal::metric::Scale;
 use dvim::internal::options::Options;
-use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::simulate::{Scenario, draw, simulate};
 use dvim::internal::watch::Unwatched;
 
 /// Mean absolute errors of both effects (cure × 100) for one draw of a scenario.
@@ -81,10 +81,9 @@ fn the_draws_agree_with_their_truth() {
 /// Twice the same seed, and a longer cohort: the same units.
 #[test]
 fn a_unit_does_not_depend_on_how_many_there_are() {
-    let (short, long) = (simulate(Scenario::CureOnly, 50, true, 3), simulate(Scenario::CureOnly, 500, true, 3));
-    for i in 0..50 {
-        assert_eq!(short.cohort.covariates(i), long.cohort.covariates(i));
-        assert_eq!(short.cohort.recorded(i), long.cohort.recorded(i));
-        assert_eq!(short.truth[i], long.truth[i]);
-    }
+    let (short, long) = (draw(Scenario::CureOnly, 50, true, 3), draw(Scenario::CureOnly, 500, true, 3));
+    let p = short.units.names.len();
+    assert_eq!(short.units.covariates, long.units.covariates[..50 * p]);
+    assert_eq!((&short.units.time[..], &short.units.event[..]), (&long.units.time[..50], &long.units.event[..50]));
+    assert_eq!(short.truth, long.truth[..50]);
 }

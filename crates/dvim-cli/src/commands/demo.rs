@@ -8,7 +8,7 @@ use dvim::internal::analysis::{self, average};
 use dvim::internal::audit::Audit;
 use dvim::internal::cohort::Flow;
 use dvim::internal::options::Options;
-use dvim::internal::simulate::{Scenario, simulate};
+use dvim::internal::simulate::{Scenario, try_simulate};
 use dvim_io::manifest;
 use dvim_io::run::{EffectsFormat, Origin, write_files};
 use dvim_report::record::{InputRecord, RolesRecord};
@@ -25,7 +25,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     // A demo may be run again and again; anything else in its place is left alone.
     let directory = manifest::begin(&args.output, true, DEMO, &[])?;
-    let world = simulate(SCENARIO, args.n, false, args.seed);
+    let world = try_simulate(SCENARIO, args.n, false, args.seed)?;
     let cohort = &world.cohort;
     let options = Options::default();
     let found = analysis::run_for_audit(cohort, &options, &progress)?;

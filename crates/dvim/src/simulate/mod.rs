@@ -12,6 +12,7 @@ mod worlds;
 
 use crate::arm::{Arm, ByArm};
 use crate::cohort::{Cohort, Units};
+use crate::error::Error;
 use crate::numeric::{normal_cdf, normal_quantile};
 use crate::outcome::Extras;
 use crate::table::Ids;
@@ -493,11 +494,16 @@ pub struct Draw {
 /// If `n` is so small that what was drawn is no cohort: an arm without events, or a covariate that does not vary.
 /// [`draw`] takes any number.
 pub fn simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Simulated {
-    let Draw { units, horizon, truth } = draw(scenario, n, confounded, seed);
-    match Cohort::from_parts(units, None, horizon) {
-        Ok(cohort) => Simulated { cohort, truth },
+    match try_simulate(scenario, n, confounded, seed) {
+        Ok(world) => world,
         Err(refused) => panic!("{n} units of scenario {} are no cohort: {refused:?}", scenario.name()),
     }
+}
+
+/// Draws `n` units and admits them as a cohort, or says why they are none.
+pub fn try_simulate(scenario: Scenario, n: usize, confounded: bool, seed: u64) -> Result<Simulated, Error> {
+    let Draw { units, horizon, truth } = draw(scenario, n, confounded, seed);
+    Ok(Simulated { cohort: Cohort::from_parts(units, None, horizon)?, truth })
 }
 
 /// Draws `n` units. `confounded` matters where [`Scenario::can_be_confounded`].
