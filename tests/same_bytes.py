@@ -48,6 +48,7 @@ EXPECTED: list[Expected] = [
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
     Expected("completions: ", None, "the command `dvim clean`"),
+    Expected("refused-runs: 6 dvim predict stderr", None, "several missing columns are one error"),
     Expected(
         "explore-.*: .*GET (/api/run|/app.js)",
         None,
