@@ -31,7 +31,7 @@ source = sys.argv[1]
 df = source if sys.argv[3] == "path" else pd.read_csv(source, float_precision="round_trip")
 d = cpu(); out["read by pandas"] = d - c
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-found = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, progress=False, threads=2)
+found = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, estimator="paper", progress=False, threads=2)
 e = cpu(); out["fit"] = e - d
 found.save(sys.argv[2], force=True)
 f = cpu(); out["save"] = f - e
@@ -57,7 +57,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         cohort = os.path.join(place, "cohort.csv")
         subprocess.run([args.dvim, "simulate", "--scenario", "both-overlap", "--n", str(args.n), "-o", cohort], check=True, capture_output=True)
-        flags = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "800", "--threads", "2", "--force"]
+        flags = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "800", "--estimator", "paper", "--threads", "2", "--force"]
         command, frame, path = [], [], []
         for _ in range(args.reps):
             start = children()

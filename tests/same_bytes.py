@@ -391,7 +391,14 @@ def combinations():
         "!plot run effects -o x.gif",
         "!audit run --by nothing",
     ]
-    return c
+    return {name: [with_estimator(step) for step in steps] for name, steps in c.items()}
+
+
+def with_estimator(step):
+    """A command that names its estimator: two binaries may not have the same default."""
+    words = step.removeprefix("!").split()
+    takes_one = words[0] in ("fit", "check", "compare") and len(words) > 1
+    return f"{step} --estimator paper" if takes_one and "--estimator" not in words else step
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

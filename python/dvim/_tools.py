@@ -167,7 +167,7 @@ def compare(data: Any, **arguments: Any) -> Comparison:
     'mcm-knn'
     """
     defaults = {n: p.default for n, p in SIGNATURE.parameters.items()}
-    given = {**defaults, **bound("compare", COMPARED, data, arguments)}
+    given = {**defaults, "estimator": "paper", **bound("compare", COMPARED, data, arguments)}
     frame, roles, options = prepare(given)
     with Watching(given["progress"]) as shown:
         found = _dvim.compare(frame.table, frame.source, roles, options, given["ties"], given["threads"], shown)

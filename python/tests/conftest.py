@@ -16,6 +16,7 @@ import dvim
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = dict(time="time", event="event", treatment="treatment")
+PAPER = dict(**ROLES, estimator="paper")
 
 
 def read_csv(path):
@@ -44,7 +45,7 @@ def cohort():
 
 @pytest.fixture(scope="session")
 def fitted(cohort):
-    return dvim.fit(cohort, **ROLES, horizon=800, group_size=20)
+    return dvim.fit(cohort, **PAPER, horizon=800, group_size=20)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 import dvim
 from dvim import _dvim, _frames
 
-from conftest import ROLES
+from conftest import PAPER
 
 pd = pytest.importorskip("pandas")
 
@@ -25,7 +25,7 @@ def kinds(raw):
 def whole():
     """A cohort of whole numbers, on which unscaled metrics have whole centers and scales."""
     df = dvim.simulate("transplant", n=600, seed=2, frame="pandas").drop(columns="log10_white_cells")
-    return dvim.fit(df, **ROLES, horizon=3650, group_size=15, scale="none")
+    return dvim.fit(df, **PAPER, horizon=3650, group_size=15, scale="none")
 
 
 def test_weights_are_numbers_also_where_all_are_whole(whole, fitted, untidy, tmp_path):
@@ -81,7 +81,7 @@ def test_a_frame_is_what_it_was_when_it_was_handed_over(cohort, fitted, monkeypa
 
     monkeypatch.setattr(_frames, "read", read_then_write)
     try:
-        found = dvim.fit(columns, **ROLES, horizon=800, group_size=20, id="id")
+        found = dvim.fit(columns, **PAPER, horizon=800, group_size=20, id="id")
     finally:
         done.set()
         writer.join()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROLES
+from conftest import PAPER, ROLES
 
 import dvim
 
-GIVEN = dict(**ROLES, horizon=800, group_size=20)
+GIVEN = dict(**PAPER, horizon=800, group_size=20)
 
 
 def test_display(fitted):
@@ -182,7 +182,8 @@ def test_warnings(untidy):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         a = dvim.fit(untidy, start="begin", end="stop", event="status", treatment="rx", horizon=800, id="patient",
-                     treated="Lev+5FU", control="Lev", drop=["junk"], missing="indicator", zero_time="shift", group_size=15)
+                     treated="Lev+5FU", control="Lev", drop=["junk"], missing="indicator", zero_time="shift", estimator="paper",
+                     group_size=15)
     ours = [w for w in caught if issubclass(w.category, dvim.Warning)]
     assert ours and ours[0].filename == __file__, "a warning points at the user's line"
     filled = next(w.message for w in ours if w.message.problem.code == "filled_values")
@@ -193,14 +194,14 @@ def test_warnings(untidy):
 def test_progress_is_called_and_its_failure_is_passed_on(cohort):
     big = dvim.simulate("both-overlap", n=20_000, frame="pandas")
     stages = []
-    dvim.fit(big, **ROLES, horizon=800, progress=lambda *now: stages.append(now))
+    dvim.fit(big, **PAPER, horizon=800, progress=lambda *now: stages.append(now))
     assert stages and all(isinstance(s, str) and 0 <= d <= t for s, d, t in stages)
 
     def stop(*_):
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        dvim.fit(big, **ROLES, horizon=800, progress=stop)
+        dvim.fit(big, **PAPER, horizon=800, progress=stop)
 
 
 def test_ctrl_c_stops_a_long_fit():
@@ -250,7 +251,7 @@ def test_a_forked_child_can_fit_and_save(tmp_path):
     script = f"""
 import os, sys, dvim
 df = dvim.simulate("both-overlap", n=1200, seed=5)
-given = dict(time="time", event="event", treatment="treatment", horizon=800, group_size=20)
+given = dict(time="time", event="event", treatment="treatment", horizon=800, estimator="paper", group_size=20)
 first = dvim.fit(df, **given)
 first.save(sys.argv[1] + "/parent")
 here = first.effects.cure_effect.sum()
@@ -357,7 +358,7 @@ def test_scikit_learn(cohort):
 
     y = np.array(list(zip(cohort.event == 1, cohort.time)), dtype=[("event", "?"), ("time", "f8")])
     x = cohort.drop(columns=["id", "time", "event"])
-    model = dvim.DoubleMatching(treatment="treatment", horizon=800, group_size=20)
+    model = dvim.DoubleMatching(treatment="treatment", horizon=800, estimator="paper", group_size=20)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(seed=2).get_params()["seed"] == 2
     model.set_params(seed=1)
@@ -372,10 +373,10 @@ def test_scikit_learn(cohort):
     assert np.array_equal(found[:, 0], expected.cure_effect)
     assert model.n_features_in_ == x.shape[1] and list(model.feature_names_in_) == list(x.columns)
     # An array, the treatment by position; then beside it, through a pipeline.
-    array = dvim.DoubleMatching(treatment=0, horizon=800, group_size=20).fit(x.to_numpy(), y)
+    array = dvim.DoubleMatching(treatment=0, horizon=800, estimator="paper", group_size=20).fit(x.to_numpy(), y)
     assert np.array_equal(array.predict(x.to_numpy())[:, 0], found[:, 0])
     assert np.array_equal(array.predict(x.to_numpy()[:, 1:])[:, 0], found[:, 0])
-    pipe = Pipeline([("scale", StandardScaler()), ("match", dvim.DoubleMatching(horizon=800, group_size=20))])
+    pipe = Pipeline([("scale", StandardScaler()), ("match", dvim.DoubleMatching(horizon=800, estimator="paper", group_size=20))])
     pipe.fit(x.drop(columns="treatment"), y, match__treatment=x.treatment.to_numpy())
     assert pipe.predict(x.drop(columns="treatment")).shape == (len(x), 2)
     keep = ColumnTransformer([("scale", StandardScaler(), [c for c in x if c != "treatment"])], remainder="passthrough",

@@ -6,12 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROLES
+from conftest import PAPER
 
 import dvim
 
 pd = pytest.importorskip("pandas")
-GIVEN = dict(**ROLES, horizon=800, group_size=20)
+GIVEN = dict(**PAPER, horizon=800, group_size=20)
 
 
 def same(a, b):
@@ -101,12 +101,12 @@ def test_dicts_arrays_and_structured_arrays(cohort, fitted):
 def test_scikit_survival_outcome(cohort, fitted):
     y = np.array(list(zip(cohort.event == 1, cohort.time)), dtype=[("cens", "?"), ("time", "<f8")])
     x = cohort.drop(columns=["time", "event"])
-    same(dvim.fit(x, y=y, treatment="treatment", horizon=800, group_size=20), fitted)
+    same(dvim.fit(x, y=y, treatment="treatment", horizon=800, estimator="paper", group_size=20), fitted)
     if importlib.util.find_spec("sksurv"):
         from sksurv.util import Surv
 
         own = Surv.from_arrays(cohort.event == 1, cohort.time)
-        same(dvim.fit(x, y=own, treatment="treatment", horizon=800, group_size=20), fitted)
+        same(dvim.fit(x, y=own, treatment="treatment", horizon=800, estimator="paper", group_size=20), fitted)
 
 
 def test_dtypes(cohort, fitted):

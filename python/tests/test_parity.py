@@ -4,36 +4,38 @@ import json
 
 import numpy as np
 import pytest
-from conftest import ROLES, listed, read_csv
+from conftest import PAPER, ROLES, listed, read_csv
 
 import dvim
 
 UNTIDY = dict(
     start="begin", end="stop", event="status", treatment="rx", horizon=800, id="patient", treated="Lev+5FU",
-    control="Lev", where={"etype": 1}, drop=["junk"], missing="indicator", zero_time="shift", group_size=15,
+    control="Lev", where={"etype": 1}, drop=["junk"], missing="indicator", zero_time="shift", estimator="paper",
+    group_size=15,
 )
 UNTIDY_FLAGS = [
     "--start", "begin", "--end", "stop", "--event", "status", "--treatment", "rx", "--horizon", 800, "--id", "patient",
     "--treated", "Lev+5FU", "--control", "Lev", "--where", "etype=1", "--drop", "junk", "--missing", "indicator",
-    "--zero-time", "shift", "-k", 15,
+    "--zero-time", "shift", "--estimator", "paper", "-k", 15,
 ]
 SIMULATED = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", 800]
+BY_PAPER = [*SIMULATED, "--estimator", "paper"]
 CASES = {
-    "plain": ("cohort", dict(**ROLES, horizon=800), SIMULATED),
-    "size-and-seed": ("cohort", dict(**ROLES, horizon=500, group_size=35, seed=7, train_fraction=0.5),
-                      [*SIMULATED[:-1], 500, "-k", 35, "--seed", 7, "--train-fraction", 0.5]),
-    "raw-combined": ("cohort", dict(**ROLES, horizon=800, metric="combined", scale="none", confidence=0.8),
-                     [*SIMULATED, "--metric", "combined", "--scale", "none", "--confidence", 0.8]),
-    "constrained": ("cohort", dict(**ROLES, horizon=800, group_size=5, exact="x2", caliper={"x11": "1.5sd", "x12": 3},
+    "plain": ("cohort", dict(**PAPER, horizon=800), BY_PAPER),
+    "size-and-seed": ("cohort", dict(**PAPER, horizon=500, group_size=35, seed=7, train_fraction=0.5),
+                      [*SIMULATED[:-1], 500, "--estimator", "paper", "-k", 35, "--seed", 7, "--train-fraction", 0.5]),
+    "raw-combined": ("cohort", dict(**PAPER, horizon=800, metric="combined", scale="none", confidence=0.8),
+                     [*BY_PAPER, "--metric", "combined", "--scale", "none", "--confidence", 0.8]),
+    "constrained": ("cohort", dict(**PAPER, horizon=800, group_size=5, exact="x2", caliper={"x11": "1.5sd", "x12": 3},
                                    exclude_self=True),
-                    [*SIMULATED, "-k", 5, "--exact", "x2", "--caliper", "x11=1.5sd", "--caliper", "x12=3", "--exclude-self"]),
-    "weighted": ("further", dict(**ROLES, horizon=800, group_size=20, drop="why", weights="w", cluster="site", entry="late"),
-                 [*SIMULATED, "-k", 20, "--drop", "why", "--weights", "w", "--cluster", "site", "--entry", "late"]),
-    "cause": ("further", dict(time="time", event="why", treatment="treatment", horizon=800, group_size=20, cause=1,
+                    [*BY_PAPER, "-k", 5, "--exact", "x2", "--caliper", "x11=1.5sd", "--caliper", "x12=3", "--exclude-self"]),
+    "weighted": ("further", dict(**PAPER, horizon=800, group_size=20, drop="why", weights="w", cluster="site", entry="late"),
+                 [*BY_PAPER, "-k", 20, "--drop", "why", "--weights", "w", "--cluster", "site", "--entry", "late"]),
+    "cause": ("further", dict(**{**PAPER, "event": "why"}, horizon=800, group_size=20, cause=1,
                               drop=["w", "site", "late", "event"]),
-              ["--time", "time", "--event", "why", "--treatment", "treatment", "--horizon", 800, "-k", 20, "--cause", 1,
+              ["--time", "time", "--event", "why", "--treatment", "treatment", "--horizon", 800, "--estimator", "paper", "-k", 20, "--cause", 1,
                "--drop", "w,site,late,event"]),
-    "no-audit": ("cohort", dict(**ROLES, horizon=800, audit=False), [*SIMULATED, "--no-audit"]),
+    "no-audit": ("cohort", dict(**PAPER, horizon=800, audit=False), [*BY_PAPER, "--no-audit"]),
     "adjusted": ("cohort", dict(**ROLES, horizon=800, estimator="adjusted", folds=3, latency="weibull", group_size=30,
                                    penalty=0.3),
                  [*SIMULATED, "--estimator", "adjusted", "--folds", 3, "--latency", "weibull", "-k", 30,
@@ -101,8 +103,8 @@ def imputed(cohort):
 
 def test_imputed_data_sets_are_pooled_to_the_same_bytes(imputed, command, tmp_path):
     imputed.to_csv(tmp_path / "long.csv", index=False)
-    command("fit", tmp_path / "long.csv", *SIMULATED, "-k", 20, "--imputation", "m", "--by", "x1", "-o", tmp_path / "cli")
-    given = dict(**ROLES, horizon=800, group_size=20, by="x1")
+    command("fit", tmp_path / "long.csv", *BY_PAPER, "-k", 20, "--imputation", "m", "--by", "x1", "-o", tmp_path / "cli")
+    given = dict(**PAPER, horizon=800, group_size=20, by="x1")
     p = dvim.fit(imputed, imputation="m", **given)
     assert isinstance(p, dvim.Pooled) and list(p) == ["m 1", "m 2", "m 3"] and 3 in p and 4 not in p
     p.save(tmp_path / "python")
@@ -120,7 +122,7 @@ def test_imputed_data_sets_are_pooled_to_the_same_bytes(imputed, command, tmp_pa
     files = [tmp_path / f"set{m}.csv" for m in (1, 2, 3)]
     for file, table in zip(files, tables):
         table.to_csv(file, index=False)
-    command("fit", *files, *SIMULATED, "-k", 20, "--by", "x1", "-o", tmp_path / "cli-files")
+    command("fit", *files, *BY_PAPER, "-k", 20, "--by", "x1", "-o", tmp_path / "cli-files")
     of_files = dvim.fit([str(f) for f in files], **given)
     of_files.save(tmp_path / "python-files")
     same_directories(tmp_path / "python-files", tmp_path / "cli-files")
@@ -154,7 +156,7 @@ def test_every_arm_against_one_control_to_the_same_bytes(untidy, command, tmp_pa
 
 
 def test_what_several_data_sets_refuse(imputed, untidy):
-    given = dict(**ROLES, horizon=800, group_size=20)
+    given = dict(**PAPER, horizon=800, group_size=20)
     with pytest.raises(dvim.Refused, match="do not have the same patients") as refused:
         dvim.fit(imputed[imputed.index != 5], imputation="m", **given)
     assert refused.value.problems[0].code == "bad_imputation" and "`6`" in str(refused.value)
@@ -190,7 +192,7 @@ def test_effects_are_those_of_the_file(fitted, tmp_path):
 
 
 def test_one_thread_and_many(cohort, fitted):
-    again = dvim.fit(cohort.sample(frac=1, random_state=1).reset_index(drop=True), **ROLES, horizon=800, group_size=20,
+    again = dvim.fit(cohort.sample(frac=1, random_state=1).reset_index(drop=True), **PAPER, horizon=800, group_size=20,
                      threads=1)
     assert again.effects.equals(fitted.effects.set_axis(again.effects.index))
 

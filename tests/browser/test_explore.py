@@ -21,7 +21,7 @@ def read(text):
 class Served(BrowserCase):
     """A run and its server, without tests of its own."""
 
-    options = []
+    options = ["--estimator", "paper"]
     columns = COLUMNS
 
     @classmethod

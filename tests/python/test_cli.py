@@ -28,7 +28,7 @@ class Recompute(unittest.TestCase):
             cohort, run = f"{folder}/cohort.csv", f"{folder}/run"
             dvim("simulate", "--scenario", scenario, "--n", n, "--seed", 5, "-o", cohort)
             columns = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", 800]
-            dvim("fit", cohort, *columns, "-k", k, "-o", run, *options)
+            dvim("fit", cohort, *columns, "--estimator", "paper", "-k", k, "-o", run, *options)
             done = subprocess.run([sys.executable, HERE / "recompute.py", cohort, run, "800", str(k)], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -52,7 +52,8 @@ class Balance(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             cohort, run, uses, audit = (f"{folder}/{name}" for name in ["cohort.csv", "run", "uses.csv", "audit.json"])
             dvim("simulate", "--scenario", "both-overlap", "--n", 1500, "--seed", 5, "--confounded", "-o", cohort)
-            dvim("fit", cohort, "--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", 800, "-k", 30, "-o", run)
+            dvim("fit", cohort, "--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", 800, "--estimator", "paper",
+                 "-k", 30, "-o", run)
             Path(audit).write_text(dvim("audit", run, "--uses", uses, "--json"))
             done = subprocess.run([sys.executable, HERE / "balance.py", cohort, uses, audit], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -68,7 +69,8 @@ class Reference(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = f"{folder}/table.csv"
             pd.DataFrame(table)[[time, event, treatment, *covariates]].to_csv(path, index=False)
-            out = dvim("check", path, "--time", time, "--event", event, "--treatment", treatment, "--horizon", horizon, "-k", 5, "--json")
+            out = dvim("check", path, "--time", time, "--event", event, "--treatment", treatment, "--horizon", horizon,
+                       "--estimator", "paper", "-k", 5, "--json")
         return json.loads(out)["arms"]
 
     def assert_arm(self, arm, n, events, s, se, rmst, cmet):

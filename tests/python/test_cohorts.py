@@ -26,7 +26,7 @@ COMMANDS = {
 
 
 def command(name):
-    return [Path(DATA) / f"{name}.csv", *COMMANDS[name].split(), "-k", 20]
+    return [Path(DATA) / f"{name}.csv", *COMMANDS[name].split(), "--estimator", "paper", "-k", 20]
 
 
 @unittest.skipUnless(DATA, "DVIM_DATA is not set: NO PUBLIC COHORTS, agreement with R was not tested")

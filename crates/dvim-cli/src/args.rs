@@ -205,8 +205,8 @@ impl RoleArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Method")]
 pub struct MethodArgs {
-    #[arg(long, value_parser = words(Setting::Estimator), default_value = Setting::Estimator.default())]
-    pub estimator: String,
+    #[arg(long, value_parser = words(Setting::Estimator))]
+    pub estimator: Option<String>,
     #[arg(short = 'k', long, value_name = "K", value_parser = group_size)]
     pub group_size: Option<GroupSize>,
     #[arg(long, value_name = "R")]
@@ -279,19 +279,29 @@ impl MethodArgs {
 
     /// As the engine takes them; what the estimator would not look at is refused.
     pub fn options(&self) -> Result<Options, Error> {
-        let options = self.all_options();
+        self.options_under(Options::default().estimator.name())
+    }
+
+    /// As the engine takes them for a command that matches as the paper's estimator does.
+    pub fn paper_options(&self) -> Result<Options, Error> {
+        self.options_under(Options::paper().estimator.name())
+    }
+
+    /// As the engine takes them; this estimator is used where none was given.
+    fn options_under(&self, usual: &str) -> Result<Options, Error> {
+        let options = self.all_options(self.estimator.as_deref().unwrap_or(usual));
         refuse_idle(&options.estimator, self.given())?;
         Ok(options)
     }
 
-    fn all_options(&self) -> Options {
+    fn all_options(&self, estimator: &str) -> Options {
         let fixed = match self.group_size {
             Some(GroupSize::Fixed(k)) => Some(k),
             _ => None,
         };
         let (usual, usual_adjusted) = (Options::default(), AdjustedOptions::default());
         let (splits, folds) = AdjustedOptions::splits_and_folds(self.splits, self.folds);
-        let estimator = match self.estimator.as_str() {
+        let estimator = match estimator {
             "paper" => Estimator::Paper,
             _ => Estimator::Adjusted(AdjustedOptions {
                 splits,

@@ -40,7 +40,7 @@ fn table(imputation: Option<usize>) -> String {
     out
 }
 
-const ROLES: &str = "--time time --treatment arm --horizon 100 -k 8 --drop weight,hospital,entry";
+const ROLES: &str = "--time time --treatment arm --horizon 100 --estimator paper -k 8 --drop weight,hospital,entry";
 const PAIR: &str = "--treated C --control B --event event --drop cause";
 
 #[test]
@@ -104,7 +104,7 @@ fn weights_clusters_entries_and_causes_from_table_to_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     fs::write(folder.join("t.csv"), table(None)).expect("a table");
-    let extras = "--time time --treatment arm --horizon 100 -k 8 --treated C --control B --event cause --cause 1 --drop event --weights weight --cluster hospital --entry entry";
+    let extras = "--time time --treatment arm --horizon 100 --estimator paper -k 8 --treated C --control B --event cause --cause 1 --drop event --weights weight --cluster hospital --entry entry";
     let words = good(folder, &format!("check t.csv {extras}"));
     assert!(words.contains("Aalen–Johansen") && words.contains("events of other causes"), "{words}");
     good(folder, &format!("fit t.csv {extras} -o run"));

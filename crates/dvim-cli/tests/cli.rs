@@ -10,6 +10,9 @@ struct Desk {
 }
 
 const COLUMNS: [&str; 8] = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "800"];
+/// The same columns, for the paper's estimator.
+const PAPER: [&str; 10] =
+    ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "800", "--estimator", "paper"];
 
 impl Desk {
     fn new() -> Desk {
@@ -65,7 +68,7 @@ impl Desk {
     }
 
     fn fit(&self, table: &str, run: &str, more: &[&str]) -> (String, String) {
-        self.run(&[&["fit", table, "-k", "20", "-o", run], &COLUMNS[..], more].concat(), 0)
+        self.run(&[&["fit", table, "-k", "20", "-o", run], &PAPER[..], more].concat(), 0)
     }
 
     /// What is in the folder: a refusal must leave nothing behind.
@@ -178,13 +181,13 @@ fn fit_writes_what_it_promises() {
     assert!((average["estimate"].as_f64().expect("a number") - mean).abs() < 1e-12);
 
     // A run is not overwritten unasked, and --force replaces a run, never something else.
-    let (_, stderr) = desk.run(&[&["fit", "cohort.csv", "-k", "20", "-o", "run"], &COLUMNS[..]].concat(), 2);
+    let (_, stderr) = desk.run(&[&["fit", "cohort.csv", "-k", "20", "-o", "run"], &PAPER[..]].concat(), 2);
     assert!(stderr.contains("--force"), "{stderr}");
     desk.fit("cohort.csv", "run", &["--force", "--seed", "9"]);
     assert_ne!(desk.read("run/effects.csv"), effects);
     fs::create_dir(desk.path("mine")).expect("a folder");
     desk.write("mine/thesis.txt", "precious");
-    desk.run(&[&["fit", "cohort.csv", "-k", "20", "-o", "mine", "--force"], &COLUMNS[..]].concat(), 2);
+    desk.run(&[&["fit", "cohort.csv", "-k", "20", "-o", "mine", "--force"], &PAPER[..]].concat(), 2);
     assert_eq!(desk.read("mine/thesis.txt"), "precious");
     assert!(!desk.names().iter().any(|n| n.contains("partial")), "{:?}", desk.names());
 }
@@ -333,7 +336,7 @@ fn spoilt(j: usize, rows: &[usize], value: &str) -> String {
 fn refused(table: impl AsRef<[u8]>, more: &[&str], words: &[&str]) {
     let desk = Desk::new();
     desk.write("table.csv", table);
-    let columns = if more.contains(&"--time") { &[][..] } else { &COLUMNS[..] };
+    let columns = if more.contains(&"--time") { &[][..] } else { &PAPER[..] };
     for command in ["check", "fit"] {
         let (_, stderr) = desk.run(&[&[command, "table.csv", "-k", "5"], columns, more].concat(), 2);
         for word in words {
@@ -348,14 +351,14 @@ fn refused(table: impl AsRef<[u8]>, more: &[&str], words: &[&str]) {
 fn a_sound_table_passes() {
     let desk = Desk::new();
     desk.write("table.csv", csv(&sound()));
-    let (stdout, stderr) = desk.run(&[&["check", "table.csv", "-k", "5"], &COLUMNS[..]].concat(), 0);
+    let (stdout, stderr) = desk.run(&[&["check", "table.csv", "-k", "5"], &PAPER[..]].concat(), 0);
     assert!(stdout.contains("40 rows, 6 columns"), "{stdout}");
     assert!(
         stderr.contains("warning") && !stderr.contains("error"),
         "few are followed to the horizon, which is worth a word: {stderr}"
     );
     desk.cohort(500);
-    let (stdout, stderr) = desk.run(&[&["check", "cohort.csv", "-k", "5"], &COLUMNS[..]].concat(), 0);
+    let (stdout, stderr) = desk.run(&[&["check", "cohort.csv", "-k", "5"], &PAPER[..]].concat(), 0);
     assert!(stdout.contains("No problem found") && stderr.is_empty(), "{stdout}{stderr}");
 }
 
@@ -408,7 +411,7 @@ fn treatments_that_do_not_fit() {
     refused(&named, &["--treated", "lev"], &["the label `lev` does not occur", "`Lev+5FU`"]);
     let desk = Desk::new();
     desk.write("table.csv", named);
-    let (stdout, _) = desk.run(&[&["check", "table.csv", "-k", "5", "--treated", "Lev+5FU"], &COLUMNS[..]].concat(), 0);
+    let (stdout, _) = desk.run(&[&["check", "table.csv", "-k", "5", "--treated", "Lev+5FU"], &PAPER[..]].concat(), 0);
     assert!(stdout.contains("Lev+5FU"), "{stdout}");
 }
 
@@ -416,7 +419,7 @@ fn treatments_that_do_not_fit() {
 fn arms_and_horizons_that_do_not_fit() {
     let desk = Desk::new();
     desk.write("table.csv", csv(&sound()));
-    let (_, stderr) = desk.run(&[&["fit", "table.csv", "-k", "14"], &COLUMNS[..]].concat(), 2);
+    let (_, stderr) = desk.run(&[&["fit", "table.csv", "-k", "14"], &PAPER[..]].concat(), 2);
     assert!(
         stderr.contains("13 are left for matching, fewer than the group size 14") && stderr.contains("at most 13"),
         "{stderr}"
@@ -487,7 +490,7 @@ fn files_that_are_not_tables() {
     refused("id,time,event,treatment,age\n1,2,1,0,5\n2,3,1,1\n", &[], &["row 2"]);
     refused("id,time,event,treatment,age,age\n1,2,1,0,5,5\n", &[], &["age"]);
     let desk = Desk::new();
-    let (_, stderr) = desk.run(&[&["check", "nowhere.csv"], &COLUMNS[..]].concat(), 2);
+    let (_, stderr) = desk.run(&[&["check", "nowhere.csv"], &PAPER[..]].concat(), 2);
     assert!(stderr.contains("nowhere.csv"), "{stderr}");
 }
 
@@ -501,7 +504,7 @@ fn dialects_of_csv_are_read_alike() {
     desk.write("quoted.csv", plain.replace(",marker", ",\"mar\nker\""));
     desk.write("tab.tsv", plain.replace(',', "\t"));
     let fit = |table: &str, run: &str| {
-        desk.run(&[&["fit", table, "-k", "5", "-o", run], &COLUMNS[..]].concat(), 0);
+        desk.run(&[&["fit", table, "-k", "5", "-o", run], &PAPER[..]].concat(), 0);
         desk.read(&format!("{run}/effects.csv"))
     };
     let one = fit("plain.csv", "a");
@@ -523,7 +526,7 @@ fn ten_thousand_columns() {
     }
     desk.write("wide.csv", text);
     let (stdout, _) =
-        desk.run(&[&["check", "wide.csv", "-k", "5", "--covariates", "v1,v9999"], &COLUMNS[..]].concat(), 0);
+        desk.run(&[&["check", "wide.csv", "-k", "5", "--covariates", "v1,v9999"], &PAPER[..]].concat(), 0);
     assert!(stdout.contains("10003 columns"), "{}", &stdout[..200]);
 }
 

@@ -104,7 +104,7 @@ fn the_page_shows_the_numbers_of_the_run_and_of_predict() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     done(folder, "simulate --scenario both-overlap --n 900 --seed 4 -o cohort.csv");
-    done(folder, &format!("fit cohort.csv {COLUMNS} -k 25 -o run"));
+    done(folder, &format!("fit cohort.csv {COLUMNS} --estimator paper -k 25 -o run"));
     done(folder, "simulate --scenario both-overlap --n 20 --seed 5 -o new.csv");
     let effects = rows(&fs::read_to_string(folder.join("run/effects.csv")).expect("effects.csv"));
     let served = Served::start(folder, "run");
@@ -200,7 +200,7 @@ fn categories_gaps_and_constraints_are_kept() {
     fs::write(folder.join("cohort.csv"), table).expect("a table");
     done(
         folder,
-        "fit cohort.csv --id patient --time time --event event --treatment arm --treated drug --horizon 900 --missing indicator --exact sex --caliper age=6 -k 12 -o run",
+        "fit cohort.csv --id patient --time time --event event --treatment arm --treated drug --horizon 900 --missing indicator --exact sex --caliper age=6 --estimator paper -k 12 -o run",
     );
     let effects = rows(&fs::read_to_string(folder.join("run/effects.csv")).expect("effects.csv"));
     let served = Served::start(folder, "run");
@@ -237,7 +237,7 @@ fn what_cannot_be_explored_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("`dvim fit`"));
     done(folder, "simulate --scenario both-overlap --n 400 --seed 4 -o cohort.csv");
-    done(folder, &format!("fit cohort.csv {COLUMNS} -k 20 -o run"));
+    done(folder, &format!("fit cohort.csv {COLUMNS} --estimator paper -k 20 -o run"));
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port();
     let output = dvim(folder, &format!("explore run --no-open --port {port}"));

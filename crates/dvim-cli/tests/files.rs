@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-const ROLES: &str = "--time time --event event --treatment treatment --horizon 800 -k 20";
+const ROLES: &str = "--time time --event event --treatment treatment --horizon 800 --estimator paper -k 20";
 
 fn command(folder: &Path, command: &str) -> Command {
     let mut out = Command::new(env!("CARGO_BIN_EXE_dvim"));

@@ -12,7 +12,7 @@ fn dvim(folder: &Path, args: &[&str]) -> (i32, String) {
 fn run(folder: &Path) {
     dvim(folder, &["simulate", "--scenario", "both-overlap", "--n", "800", "--seed", "4", "-o", "cohort.csv"]);
     let columns = ["--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "800"];
-    let mut args = vec!["fit", "cohort.csv", "-k", "20", "--by", "x3", "-o", "run"];
+    let mut args = vec!["fit", "cohort.csv", "--estimator", "paper", "-k", "20", "--by", "x3", "-o", "run"];
     args.extend(columns);
     assert_eq!(dvim(folder, &args).0, 0);
 }

@@ -181,14 +181,18 @@ fn cases() -> Vec<Case> {
     check("an arm without the cause", "--cause 2", good().put("event", |i| if i % 2 == 0 { "1" } else { "2" }.into()));
     check("weights with the adjusted estimator", "--weights w --estimator adjusted", weighted());
     // Options.
-    check("a group size of zero", "-k 0", good());
-    check("a group larger than an arm", "-k 30", good());
-    check("a train fraction of one", "--train-fraction 1", good());
+    check("a group size of zero", "--estimator paper -k 0", good());
+    check("a group larger than an arm", "--estimator paper -k 30", good());
+    check("a train fraction of one", "--estimator paper --train-fraction 1", good());
     check("one split", "--estimator adjusted --splits 1", good());
     check("too many splits", "--estimator adjusted --splits 501", good());
     check("odd splits of two folds", "--estimator adjusted --splits 5 --folds 2", good());
     check("one fold", "--estimator adjusted --folds 1 --splits 10", good());
-    check("splits with the paper's estimator", "--splits 3 --penalty ridge --latency weibull --folds 4", good());
+    check(
+        "splits with the paper's estimator",
+        "--estimator paper --splits 3 --penalty ridge --latency weibull --folds 4",
+        good(),
+    );
     check(
         "a training share with the adjusted estimator",
         "--estimator adjusted --train-fraction 0.5 --scale none --metric combined",
@@ -231,10 +235,14 @@ fn cases() -> Vec<Case> {
         plain("a caliper without a width", "check T ROLES --caliper age", text.as_bytes()),
         plain("an unknown rule for missing values", "check T ROLES --missing guess", text.as_bytes()),
         plain("zero threads", "check T ROLES --threads 0", text.as_bytes()),
-        plain("constraints that nobody satisfies", "fit T ROLES --exact age --exclude-self -o new", text.as_bytes()),
+        plain(
+            "constraints that nobody satisfies",
+            "fit T ROLES --estimator paper --exact age --exclude-self -o new",
+            text.as_bytes(),
+        ),
         plain(
             "a group size to choose",
-            "fit T --time time --event event --treatment arm --horizon 100 -k auto -o new",
+            "fit T --time time --event event --treatment arm --horizon 100 --estimator paper -k auto -o new",
             text.as_bytes(),
         ),
         plain("an output that exists", "fit T ROLES -o run", text.as_bytes()),

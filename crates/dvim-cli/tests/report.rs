@@ -19,7 +19,7 @@ fn run(folder: &Path, scenario: &str, flags: &[&str]) -> (PathBuf, String, Value
     dvim(folder, &["simulate", "--scenario", scenario, "--n", "1200", "--seed", "4", "-o", "cohort.csv"]);
     let mut args = vec!["fit", "cohort.csv"];
     args.extend(COLUMNS);
-    args.extend(["-k", "25", "-o", "run", "--report", "report.html"]);
+    args.extend(["--estimator", "paper", "-k", "25", "-o", "run", "--report", "report.html"]);
     args.extend(flags);
     dvim(folder, &args);
     let page = fs::read_to_string(folder.join("report.html")).unwrap();

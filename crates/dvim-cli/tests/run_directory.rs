@@ -25,7 +25,7 @@ fn refused(folder: &Path, command: &str) -> String {
     String::from_utf8(done.stderr).expect("text")
 }
 
-const ROLES: &str = "--time time --event event --treatment treatment --horizon 800 -k 20";
+const ROLES: &str = "--time time --event event --treatment treatment --horizon 800 --estimator paper -k 20";
 
 fn simulated(n: usize) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,8 +148,7 @@ fn a_rerun_is_identical_or_says_what_is_not() {
         rows.push(format!("{},{},{}", cells.join(","), ["north", "south", "west", ""][i % 4], i % 5));
     }
     fs::write(folder.join("real.csv"), rows.join("\n") + "\n").expect("a table");
-    let flags =
-        "--treated 1 --control 0 --missing indicator --where visit=2 --exclude-self --caliper x1=3sd -k 5 --drop x7";
+    let flags = "--estimator paper --treated 1 --control 0 --missing indicator --where visit=2 --exclude-self --caliper x1=3sd -k 5 --drop x7";
     good(folder, &format!("fit real.csv --time time --event event --treatment treatment --horizon 800 {flags} -o run"));
     assert!(good(folder, "rerun run/summary.json").starts_with("identical"));
     assert!(good(folder, "rerun run real.csv --threads 1").starts_with("identical"));
@@ -272,15 +271,16 @@ fn the_forecast_of_memory_holds() {
     use dvim::internal::options::{AdjustedOptions, Estimator, Options};
     let adjusted = AdjustedOptions { splits: 5, folds: 5, group_size: Some(20), ..AdjustedOptions::default() };
     let adjusted = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
-    let paper = Options { group_size: 20, ..Options::default() };
+    let paper = Options { group_size: 20, ..Options::paper() };
     let folders = [40_000, 10_000].map(|n| (n, simulated(n)));
     for ((n, folder), flags, options, audited) in [
         (&folders[0], "", &paper, true),
         (&folders[0], "--no-audit", &paper, false),
-        (&folders[1], "--estimator adjusted --folds 5 --latency log-normal", &adjusted, true),
+        (&folders[1], "--folds 5 --latency log-normal", &adjusted, true),
     ] {
+        let roles = ROLES.replace("paper", options.estimator.name());
         let mut child = Command::new(env!("CARGO_BIN_EXE_dvim"))
-            .args(format!("fit cohort.csv {ROLES} -o run --force --threads 2 {flags}").split_whitespace())
+            .args(format!("fit cohort.csv {roles} -o run --force --threads 2 {flags}").split_whitespace())
             .current_dir(folder.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -24,7 +24,7 @@ struct World {
 }
 
 fn world() -> World {
-    of(simulate(Scenario::BothOverlap, 600, false, 3).cohort, &Options { group_size: 20, ..Options::default() })
+    of(simulate(Scenario::BothOverlap, 600, false, 3).cohort, &Options { group_size: 20, ..Options::paper() })
 }
 
 /// The same patients with case weights, hospitals, delayed entry and events of another cause.
@@ -38,7 +38,7 @@ fn further_world() -> World {
         cluster: Some((0..n).map(|i| (i % 30) as u32).collect()),
         competing: Some(other),
     };
-    of(Cohort::from_parts(units, None, 800.0).expect("sound parts"), &Options { group_size: 20, ..Options::default() })
+    of(Cohort::from_parts(units, None, 800.0).expect("sound parts"), &Options { group_size: 20, ..Options::paper() })
 }
 
 fn of(cohort: Cohort, options: &Options) -> World {

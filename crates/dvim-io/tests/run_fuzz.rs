@@ -53,8 +53,7 @@ fn files() -> &'static (Vec<u8>, Vec<u8>) {
     static FILES: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
     FILES.get_or_init(|| {
         let cohort = cohort();
-        let found =
-            analysis::run(&cohort, &Options { group_size: 5, ..Options::default() }, &Unwatched).expect("a run");
+        let found = analysis::run(&cohort, &Options { group_size: 5, ..Options::paper() }, &Unwatched).expect("a run");
         let folder = tempfile::tempdir().expect("a folder");
         let target = folder.path().join("run");
         let origin = Origin {

@@ -50,7 +50,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
     let scale = if Scenario::PAPER.contains(&job.scenario()) { Scale::None } else { Scale::Standard };
     let k = group_size(job.n_units);
-    let paper = Options { group_size: k, scale, seed, ..Options::default() };
+    let paper = Options { group_size: k, scale, seed, ..Options::paper() };
     let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), seed, ..Options::default() };
     let by_paper = analysis::run(&world.cohort, &paper, &Unwatched)?;
     let by_adjusted = analysis::run(&world.cohort, &adjusted, &Unwatched)?;

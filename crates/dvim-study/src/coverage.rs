@@ -54,7 +54,7 @@ pub fn jobs(settings: &Settings, reps: usize) -> Vec<Job> {
 pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let seed = job.seed(settings);
     let world = try_simulate(job.scenario(), job.n_units, false, seed)?;
-    let paper = Options { group_size: group_size(job.n_units), seed, ..Options::default() };
+    let paper = Options { group_size: group_size(job.n_units), seed, ..Options::paper() };
     let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), seed, ..Options::default() };
     let mut out = Intervals::default();
     for (name, options) in ESTIMATORS.into_iter().zip([paper, adjusted]) {

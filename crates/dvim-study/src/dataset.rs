@@ -15,7 +15,7 @@ pub const GROUP_SIZES: [usize; 2] = [50, 100];
 
 /// The options of the study: the paper's, on covariates as recorded.
 pub fn options(seed: u64) -> Options {
-    Options { group_size: GROUP_SIZES[0], scale: Scale::None, seed, ..Options::default() }
+    Options { group_size: GROUP_SIZES[0], scale: Scale::None, seed, ..Options::paper() }
 }
 
 /// One data set, and what every method makes of it.

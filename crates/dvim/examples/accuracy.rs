@@ -56,15 +56,10 @@ fn main() {
                             ..AdjustedOptions::default()
                         }),
                         seed,
-                        ..Options::default()
+                        ..Options::paper()
                     }
                 } else {
-                    Options {
-                        scale: Scale::None,
-                        seed,
-                        group_size: if n < 5000 { 35 } else { 50 },
-                        ..Options::default()
-                    }
+                    Options { scale: Scale::None, seed, group_size: if n < 5000 { 35 } else { 50 }, ..Options::paper() }
                 };
                 let start = Instant::now();
                 let watch = Stages(std::sync::Mutex::new((start, "start")));

@@ -278,7 +278,7 @@ impl Problem {
 /// use dvim::{Error, Options, Scenario, Unwatched, run, simulate};
 ///
 /// let world = simulate(Scenario::CureOnly, 200, false, 1);
-/// let options = Options { group_size: 0, ..Options::default() };
+/// let options = Options { group_size: 0, ..Options::paper() };
 /// let Err(Error::Refused(problems)) = run(&world.cohort, &options, &Unwatched) else { unreachable!() };
 /// assert_eq!(problems[0].kind.code(), "bad_option");
 /// ```

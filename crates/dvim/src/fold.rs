@@ -85,7 +85,7 @@ impl DealValues {
 /// use dvim::{Options, Scenario, Unwatched, run, simulate};
 ///
 /// let world = simulate(Scenario::BothOverlap, 1_000, false, 1);
-/// let found = run(&world.cohort, &Options::default(), &Unwatched)?;
+/// let found = run(&world.cohort, &Options::paper(), &Unwatched)?;
 /// assert_eq!(found.fit.deals.len(), 1, "the paper's estimator is one fold without a corrector");
 /// let groups = found.fit.match_groups(&world.cohort, found.units[0] as usize);
 /// assert_eq!(groups.cure.treated.units.len(), 50);

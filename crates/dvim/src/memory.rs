@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_estimator_counts() {
-        let paper = memory_needed(100_000, 20, &Options { group_size: 20, ..Options::default() }, true, 2) / MEGABYTE;
+        let paper = memory_needed(100_000, 20, &Options { group_size: 20, ..Options::paper() }, true, 2) / MEGABYTE;
         let few = forecast(100_000, 20, AdjustedOptions { splits: 2, folds: 2, ..AdjustedOptions::default() }, true, 2);
         let many = forecast(100_000, 20, AdjustedOptions { group_size: Some(2_000), ..Default::default() }, true, 2);
         assert!(few != paper && few < many, "{paper}, {few}, {many}");

@@ -58,8 +58,10 @@ pub fn not_supported(extras: &Extras, who: &str, remedy: impl Into<Phrase>) -> O
 /// ```
 /// use dvim::Options;
 ///
-/// let options = Options { group_size: 35, seed: 7, ..Options::default() };
-/// assert_eq!(options.train_fraction, 0.35, "the paper's choice");
+/// let options = Options { seed: 7, ..Options::default() };
+/// assert_eq!(options.confidence, 0.95);
+/// let of_the_paper = Options { group_size: 35, ..Options::paper() };
+/// assert_eq!(of_the_paper.train_fraction, 0.35, "the paper's choice");
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
@@ -84,8 +86,14 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The paper's choices, on standardised covariates.
     fn default() -> Options {
+        Options::paper()
+    }
+}
+
+impl Options {
+    /// The paper's Algorithm 1 with the paper's choices, on standardised covariates.
+    pub fn paper() -> Options {
         Options {
             group_size: 50,
             train_fraction: 0.35,
@@ -98,9 +106,7 @@ impl Default for Options {
             constraints: Constraints::default(),
         }
     }
-}
 
-impl Options {
     /// Who may be in a group, in terms of a cohort's columns; `None` where every unit may.
     pub(crate) fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
         let rules = Rules::new(&self.constraints, cohort).map_err(Error::Refused)?;

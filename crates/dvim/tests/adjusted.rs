@@ -144,7 +144,7 @@ fn errors(scenario: Scenario, n: usize, seed: u64, options: &Options) -> (f64, f
 #[test]
 fn far_more_accurate_at_the_size_of_a_real_cohort() {
     let adjusted = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::default() };
-    let paper = Options { scale: Scale::None, group_size: 35, ..Options::default() };
+    let paper = Options { scale: Scale::None, group_size: 35, ..Options::paper() };
     let draws: Vec<(Scenario, u64)> = Scenario::PAPER.into_iter().flat_map(|s| [(s, 1), (s, 2)]).collect();
     let mean = |options: &Options| {
         let all: Vec<(f64, f64)> = draws.iter().map(|&(s, seed)| errors(s, 1200, seed, options)).collect();

@@ -17,7 +17,7 @@ use dvim::internal::watch::Unwatched;
 
 fn world(n: usize) -> (Simulated, Analysis) {
     let world = simulate(Scenario::BothOverlap, n, false, 3);
-    let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
+    let found = analysis::run(&world.cohort, &Options::paper(), &Unwatched).expect("a run");
     (world, found)
 }
 
@@ -85,7 +85,7 @@ fn groups_of_everybody_give_greenwood() {
     let cohort = Cohort::from_parts(units, None, 800.0).expect("sound parts");
     let arm = cohort.units_of(Arm::Treated).len();
     let k = arm - (arm as f64 * 0.35).round() as usize;
-    let found = analysis::run(&cohort, &Options { group_size: k, ..Options::default() }, &Unwatched).expect("a run");
+    let found = analysis::run(&cohort, &Options { group_size: k, ..Options::paper() }, &Unwatched).expect("a run");
     let averages = average_effects(&cohort, &found, &[]).expect("no subgroup");
     let one = &found.effects[0];
     let variance = |se: Option<f64>, m: usize| se.unwrap().powi(2) * m as f64 / (m as f64 - 1.0);
@@ -183,7 +183,7 @@ fn units_without_comparable_patients_are_named() {
         (16..20).for_each(|j| units.covariates[i * p + j] += 30.0);
     }
     let cohort = Cohort::from_parts(units, None, 800.0).expect("sound parts");
-    let found = analysis::run(&cohort, &Options::default(), &Unwatched).expect("a run");
+    let found = analysis::run(&cohort, &Options::paper(), &Unwatched).expect("a run");
     let named: Vec<u32> = Balance::of(&Walk::new(&cohort, &found)).alone.iter().map(|a| a.0).collect();
     let expected = lonely.iter().map(|&i| i as u32).filter(|i| found.units.contains(i));
     for i in expected {
@@ -227,7 +227,7 @@ fn sensitivity_identities() {
 #[test]
 fn bounds_hold_the_always_uncured() {
     let world = simulate(Scenario::CureOnly, 6000, false, 2);
-    let found = analysis::run(&world.cohort, &Options::default(), &Unwatched).expect("a run");
+    let found = analysis::run(&world.cohort, &Options::paper(), &Unwatched).expect("a run");
     let bounds = sensitivity::always_uncured(&Walk::new(&world.cohort, &found)).expect("events in both arms");
     // The simulation draws the two arms' cure independently given covariates, so monotonicity does not hold exactly in
     // it; the stratum uncured under both is known all the same.
@@ -247,7 +247,7 @@ fn bounds_hold_the_always_uncured() {
 fn constraints_and_the_adjusted_estimator_get_no_wrong_number() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
     let constraints = Constraints { exclude_self: true, ..Constraints::default() };
-    let options = Options { group_size: 20, constraints, ..Options::default() };
+    let options = Options { group_size: 20, constraints, ..Options::paper() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
     let walk = Walk::new(&world.cohort, &found);
     struct Check<'a>(&'a Walk<'a>, Arm, Estimand);
@@ -298,7 +298,7 @@ fn kept_groups_change_nothing() {
     let world = simulate(Scenario::BothOverlap, 1500, false, 4);
     let constraints = Constraints { exact: vec!["x1".into()], exclude_self: true, ..Constraints::default() };
     for constraints in [Constraints::default(), constraints] {
-        let options = Options { constraints, group_size: 20, ..Options::default() };
+        let options = Options { constraints, group_size: 20, ..Options::paper() };
         let kept = analysis::run_for_audit(&world.cohort, &options, &Unwatched).expect("a run");
         let plain = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
         assert!(kept.groups.is_some() && plain.groups.is_none());

@@ -64,7 +64,7 @@ fn with_levels(columns: &[Column], class: &[usize], names: [&str; 4]) -> Cohort 
 
 fn options(ridge: f64) -> Options {
     let fit = cure::FitOptions { cure_ridge: ridge, latency_ridge: ridge, ..cure::FitOptions::default() };
-    Options { group_size: 20, fit, ..Options::default() }
+    Options { group_size: 20, fit, ..Options::paper() }
 }
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];

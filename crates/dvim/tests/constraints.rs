@@ -89,7 +89,7 @@ proptest! {
     #[test]
     fn no_group_violates_a_constraint(constraints in constraints(), k in 1usize..12, seed in 0u64..50) {
         let cohort = cohort(240, seed);
-        let options = Options { group_size: k, constraints: constraints.clone(), ..Options::default() };
+        let options = Options { group_size: k, constraints: constraints.clone(), ..Options::paper() };
         let found = match analysis::run(&cohort, &options, &Unwatched) {
             Ok(found) => found,
             Err(Error::Refused(p)) => {
@@ -137,11 +137,11 @@ proptest! {
 #[test]
 fn a_constraint_that_binds_nobody_changes_nothing() {
     let cohort = cohort(400, 3);
-    let free = analysis::run(&cohort, &Options { group_size: 15, ..Options::default() }, &Unwatched).unwrap();
+    let free = analysis::run(&cohort, &Options { group_size: 15, ..Options::paper() }, &Unwatched).unwrap();
     let wide = Caliper { covariate: "u".into(), width: 1e9, in_sd: true };
     let constraints = Constraints { calipers: vec![wide], ..Constraints::default() };
     let bound =
-        analysis::run(&cohort, &Options { group_size: 15, constraints, ..Options::default() }, &Unwatched).unwrap();
+        analysis::run(&cohort, &Options { group_size: 15, constraints, ..Options::paper() }, &Unwatched).unwrap();
     assert_eq!(free.effects, bound.effects);
     assert!(bound.unserved.is_empty());
 }
@@ -150,7 +150,7 @@ fn a_constraint_that_binds_nobody_changes_nothing() {
 fn constraints_that_cannot_be_used_are_refused() {
     let cohort = cohort(200, 1);
     let refused = |constraints: Constraints| {
-        let options = Options { group_size: 5, constraints, ..Options::default() };
+        let options = Options { group_size: 5, constraints, ..Options::paper() };
         let Err(Error::Refused(p)) = Fit::learn(&cohort, &options, &Unwatched) else { panic!("refused") };
         p.iter().map(|p| p.found.spelled(&Fields)).collect::<Vec<_>>().join("; ")
     };

@@ -75,7 +75,7 @@ fn tally(
         AVERAGES.into_iter().chain(["unit cure", "unit time"]).map(|s| (s.to_string(), Tally::default())).collect();
     for seed in seeds {
         let world = simulate(scenario, n, confounded, seed);
-        let options = Options { group_size: k, scale: Scale::Standard, ..Options::default() };
+        let options = Options { group_size: k, scale: Scale::Standard, ..Options::paper() };
         let Ok(found) = analysis::run(&world.cohort, &options, &Unwatched) else { continue };
         let averages = average_effects(&world.cohort, &found, &[]).expect("no subgroup is asked for");
         for (at, estimand) in AVERAGES.into_iter().enumerate() {

@@ -156,7 +156,7 @@ fn the_door_admits_or_refuses() {
     let outcome = runner.run(&(table(), roles(), exact, width), |(table, roles, exact, width)| {
         let calipers = width.into_iter().map(|width| Caliper { covariate: "a".into(), width, in_sd: true }).collect();
         let constraints = Constraints { exact, calipers, exclude_self: true };
-        let options = Options { group_size: 2, constraints, ..Options::default() };
+        let options = Options { group_size: 2, constraints, ..Options::paper() };
         let overview = Overview::of(&table, &roles, &options);
         for p in &overview.problems {
             prop_assert!(!p.found.is_empty() && !p.rule.is_empty() && !p.remedy.is_empty());

@@ -68,7 +68,7 @@ fn imputed(m: usize) -> Vec<Cohort> {
 #[test]
 fn imputed_data_sets_are_pooled_patient_by_patient() {
     let cohorts = imputed(3);
-    let options = Options { group_size: 30, ..Options::default() };
+    let options = Options { group_size: 30, ..Options::paper() };
     let found: Vec<_> = cohorts.iter().map(|c| analysis::run(c, &options, &Unwatched).expect("a run")).collect();
     let audits: Vec<_> = cohorts.iter().zip(&found).map(|(c, a)| Audit::of(c, a, &[]).expect("an audit")).collect();
     assert!(found.windows(2).all(|w| w[0].fit.is_training == w[1].fit.is_training), "one split for all");
@@ -118,7 +118,7 @@ fn data_sets_of_other_patients_are_not_pooled() {
         cohort.horizon(),
     )
     .expect("sound parts");
-    let options = Options { group_size: 30, ..Options::default() };
+    let options = Options { group_size: 30, ..Options::paper() };
     let runs = [&cohort, &shifted].map(|c| analysis::run(c, &options, &Unwatched).expect("a run"));
     let audit = Audit::of(&cohort, &runs[0], &[]).expect("an audit");
     let set = |cohort, k: usize| Analysed { name: "set", cohort, analysis: &runs[k], audit: &audit };

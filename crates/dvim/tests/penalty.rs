@@ -143,7 +143,7 @@ fn the_adjusted_estimator_chooses_the_strengths() {
             |(&i, e): (&u32, &dvim::internal::effect::Effect)| (e.cure() - world.truth[i as usize].cure_effect()).abs();
         found.units.iter().zip(&found.effects).map(of).sum::<f64>() / found.units.len() as f64
     };
-    let paper = Options { group_size: 30, ..Options::default() };
+    let paper = Options { group_size: 30, ..Options::paper() };
     let paper = analysis::run(&world.cohort, &paper, &Unwatched).expect("a run");
     assert!(error(&found) < error(&paper), "{} {}", error(&found), error(&paper));
     let wrong = AdjustedOptions { elastic_net: Some(1.5), ..adjusted };

@@ -93,7 +93,7 @@ fn world() -> Simulated {
 }
 
 fn options(scale: Scale) -> Options {
-    Options { group_size: 20, scale, ..Options::default() }
+    Options { group_size: 20, scale, ..Options::paper() }
 }
 
 fn analyse(cohort: &Cohort, scale: Scale) -> Analysis {

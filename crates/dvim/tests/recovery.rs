@@ -11,7 +11,7 @@ use dvim::internal::watch::Unwatched;
 /// Mean absolute errors of both effects (cure × 100) for one draw of a scenario.
 fn errors(scenario: Scenario, seed: u64) -> (f64, f64) {
     let world = simulate(scenario, 20_000, false, seed);
-    let options = Options { scale: Scale::None, seed, ..Options::default() };
+    let options = Options { scale: Scale::None, seed, ..Options::paper() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a sound cohort");
     let (mut cure, mut time, mut n_time) = (0.0, 0.0, 0.0);
     for (&i, e) in found.units.iter().zip(&found.effects) {

@@ -40,7 +40,7 @@ fn assert_same_as_the_run(cohort: &Cohort, found: &Analysis) {
 #[test]
 fn one_unit_at_a_time_is_the_run() {
     let cohort = cohort(900);
-    assert_same_as_the_run(&cohort, &run(&cohort, Options { group_size: 20, ..Options::default() }));
+    assert_same_as_the_run(&cohort, &run(&cohort, Options { group_size: 20, ..Options::paper() }));
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn one_unit_at_a_time_is_the_run_under_constraints() {
     let cohort = cohort(900);
     let caliper = Caliper { covariate: cohort.names()[14].clone(), width: 0.15, in_sd: true };
     let constraints = Constraints { calipers: vec![caliper], exclude_self: true, ..Constraints::default() };
-    let found = run(&cohort, Options { group_size: 30, constraints, ..Options::default() });
+    let found = run(&cohort, Options { group_size: 30, constraints, ..Options::paper() });
     assert!(!found.unserved.is_empty() && !found.units.is_empty(), "some are served, some are not");
     assert_same_as_the_run(&cohort, &found);
 }
@@ -69,7 +69,7 @@ fn one_unit_at_a_time_is_the_adjusted_run() {
 #[test]
 fn another_size_and_horizon_are_another_run_on_the_same_metrics() {
     let cohort = cohort(900);
-    let found = run(&cohort, Options { group_size: 40, ..Options::default() });
+    let found = run(&cohort, Options { group_size: 40, ..Options::paper() });
     let ground = Ground::of_fit(&found.fit, &cohort).expect("constraints that fit");
     let search = Search::new(&found.fit, &ground);
     let earlier = 0.6 * cohort.horizon();

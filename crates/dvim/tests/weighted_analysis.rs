@@ -151,7 +151,7 @@ fn cohort(extras: impl Fn(usize, f64, bool, &mut Random) -> Option<(bool, [f64; 
 
 /// Average effects, as estimated, with their standard errors, and as they are.
 fn averages(cohort: &Cohort, truth: &[Truth]) -> [[f64; 3]; 2] {
-    let found = analysis::run(cohort, &Options::default(), &Unwatched).expect("a run");
+    let found = analysis::run(cohort, &Options::paper(), &Unwatched).expect("a run");
     let audit = Audit::of(cohort, &found, &[]).expect("an audit");
     let total: f64 = found.units.iter().map(|&i| cohort.weight(i as usize)).sum();
     let mean = |f: fn(&Truth) -> f64| {
@@ -248,7 +248,7 @@ fn a_cluster_for_each_unit_and_weights_of_one_change_no_estimate() {
     units.extras.competing = Some(vec![false; 2_000]);
     let general = Cohort::from_parts(units.clone(), None, world.cohort.horizon()).expect("sound parts");
     // Model, metrics and groups are the same; errors agree but for rounding.
-    let [a, b] = [&world.cohort, &general].map(|c| analysis::run(c, &Options::default(), &Unwatched).expect("a run"));
+    let [a, b] = [&world.cohort, &general].map(|c| analysis::run(c, &Options::paper(), &Unwatched).expect("a run"));
     assert_eq!(a.fit.description.metrics, b.fit.description.metrics);
     for (x, y) in a.effects.iter().zip(&b.effects) {
         assert_eq!((x.cure().to_bits(), x.time().map(f64::to_bits)), (y.cure().to_bits(), y.time().map(f64::to_bits)));

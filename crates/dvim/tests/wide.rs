@@ -25,7 +25,7 @@ fn errors(world: &Simulated, found: &Analysis) -> [f64; 2] {
 fn more_covariates_than_units() {
     let world = simulate(Scenario::BothOverlap, 600, false, 5).widened(700, 7);
     let cohort = &world.cohort;
-    let paper = Options { scale: Scale::Standard, ..Options::default() };
+    let paper = Options { scale: Scale::Standard, ..Options::paper() };
     let by_paper = analysis::run(cohort, &paper, &Unwatched).unwrap();
     for model in by_paper.fit.description.models.each_ref() {
         let certificate = &model.certificate;

@@ -14,7 +14,7 @@ pub fn run(args: &CompareArgs) -> Result<(), Failure> {
     let directory = begin_comparison(&args.output, args.force, &[&args.table])?;
     let roles = args.roles.roles();
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &progress)?;
-    let done = Compared::new(input, &roles, &args.method.options()?, args.ties, &progress)?;
+    let done = Compared::new(input, &roles, &args.method.paper_options()?, args.ties, &progress)?;
     done.write(directory)?;
     done.warnings.iter().for_each(|w| say(&w.spelled(&CommandLine)));
     print(&done.comparison().text())?;
