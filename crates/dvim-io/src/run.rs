@@ -20,6 +20,7 @@ use dvim::internal::audit::Audit;
 use dvim::internal::cohort::{Arm, Cohort, Flow, Units};
 use dvim::internal::correction::FoldModel;
 use dvim::internal::cure::ArmModels;
+use dvim::internal::curve::{CELLS, Shape};
 use dvim::internal::effect::Corrected;
 use dvim::internal::error::Problem;
 use dvim::internal::estimand::ByEstimand;
@@ -350,6 +351,11 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
             numbers.into_iter().chain(spread.into_iter().filter(move |_| several))
         });
         write_array(out, &numbers.collect::<Vec<f64>>(), |x| x.to_le_bytes())?;
+        let curves = corrected.iter().zip(&fit.residuals).flat_map(|(c, r)| match c {
+            Some(c) => curve_numbers(&c.shape, r),
+            None => [f32::NAN; CURVE],
+        });
+        write_array(out, &curves.collect::<Vec<f32>>(), |x| x.to_le_bytes())?;
         for v in fit.deals.iter().flat_map(|r| &r.values) {
             let ([s0, s1], [m0, m1]) = (v.cure_probability.into_array(), v.mean_event_time.into_array());
             write_array(out, &[s0, s1, m0, m1, v.residual.cure, v.residual.time], |x| x.to_le_bytes())?;
@@ -365,8 +371,24 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
     out.write_all(&digest)
 }
 
-/// Numbers of a unit's corrected values, their variances and its residuals.
-const CORRECTED: usize = 12;
+/// Numbers of a unit's corrected values, their variances, its residuals, and what the values are made of.
+const CORRECTED: usize = 24;
+
+/// Numbers of a unit's curves: the distribution of the event time in both arms, and the residual at each knot.
+const CURVE: usize = 2 * (CELLS - 1) + CELLS;
+
+fn curve_numbers(shape: &ByArm<Shape>, residual: &Residual) -> [f32; CURVE] {
+    let all = shape.iter().flat_map(|s| s.0).chain(residual.survival);
+    let mut out = [0.0; CURVE];
+    out.iter_mut().zip(all).for_each(|(x, v)| *x = v);
+    out
+}
+
+fn curves_of(numbers: &[f32]) -> (ByArm<Shape>, [f32; CELLS]) {
+    let shape = |from: usize| Shape(std::array::from_fn(|k| numbers[from + k]));
+    let shapes = ByArm { control: shape(0), treated: shape(CELLS - 1) };
+    (shapes, std::array::from_fn(|k| numbers[2 * (CELLS - 1) + k]))
+}
 
 /// The same with the spread over deals where there are several.
 fn corrected_width(n_deals: usize) -> usize {
@@ -382,10 +404,14 @@ fn numbers(c: &Corrected, r: &Residual) -> [f64; CORRECTED] {
     let ([s0, s1], [m0, m1]) = (c.cure_probability.into_array(), c.mean_event_time.into_array());
     let ([a, b], ab) = (c.spread.cure.variance.into_array(), c.spread.cure.covariance);
     let ([d, e], de) = (c.spread.time.variance.into_array(), c.spread.time.covariance);
-    [s0, s1, m0, m1, a, b, ab, d, e, de, r.cure, r.time]
+    let [[cc, ct], [tc, tt]] = c.cross.map(ByArm::into_array).into_array();
+    let [[p0, p1], [q0, q1]] = c.model.map(ByArm::into_array).into_array();
+    let ([v0, v1], [wc, wt]) = (c.shape_variance.into_array(), c.weight.into_array());
+    [s0, s1, m0, m1, a, b, ab, d, e, de, r.cure, r.time, cc, ct, tc, tt, p0, p1, q0, q1, v0, v1, wc, wt]
 }
 
-fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTED]) -> (Corrected, Residual) {
+fn corrected_of(numbers: [f64; CORRECTED]) -> (Corrected, Residual) {
+    let [s0, s1, m0, m1, a, b, ab, d, e, de, cure, time, cc, ct, tc, tt, p0, p1, q0, q1, v0, v1, wc, wt] = numbers;
     let corrected = Corrected {
         cure_probability: [s0, s1].into(),
         mean_event_time: [m0, m1].into(),
@@ -393,9 +419,13 @@ fn corrected_of([s0, s1, m0, m1, a, b, ab, d, e, de, cure, time]: [f64; CORRECTE
             cure: Spread { variance: [a, b].into(), covariance: ab },
             time: Spread { variance: [d, e].into(), covariance: de },
         },
-        split_sd: None,
+        cross: ByArm { control: [cc, ct].into(), treated: [tc, tt].into() },
+        shape_variance: [v0, v1].into(),
+        model: ByEstimand { cure: [p0, p1].into(), time: [q0, q1].into() },
+        weight: [wc, wt].into(),
+        ..Corrected::NOTHING
     };
-    (corrected, Residual { cure, time })
+    (corrected, Residual { cure, time, ..Residual::default() })
 }
 
 /// Numbers of what one of several deals made of a unit.
@@ -405,7 +435,7 @@ fn deal_values_of([s0, s1, m0, m1, cure, time]: [f64; DEAL_VALUES]) -> DealValue
     DealValues {
         cure_probability: [s0, s1].into(),
         mean_event_time: [m0, m1].into(),
-        residual: Residual { cure, time },
+        residual: Residual { cure, time, ..Residual::default() },
     }
 }
 
@@ -423,8 +453,8 @@ fn names_of_extras(extras: &Extras) -> Vec<&'static str> {
 /// Values converted at a time.
 const CHUNK: usize = 8192;
 
-fn write_array<T>(out: &mut impl Write, values: &[T], bytes: impl Fn(&T) -> [u8; 8]) -> io::Result<()> {
-    let mut buffer = Vec::with_capacity(8 * CHUNK);
+fn write_array<T, const W: usize>(out: &mut impl Write, values: &[T], bytes: impl Fn(&T) -> [u8; W]) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(W * CHUNK);
     for chunk in values.chunks(CHUNK) {
         buffer.clear();
         chunk.iter().for_each(|v| buffer.extend_from_slice(&bytes(v)));
@@ -595,6 +625,10 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
             corrected.push(of_unit);
             residuals.push(residual);
         }
+        let curves = rest.array(n.checked_mul(CURVE).ok_or("its size is absurd")?, f32::from_le_bytes)?;
+        for ((of_unit, residual), numbers) in corrected.iter_mut().zip(&mut residuals).zip(curves.chunks_exact(CURVE)) {
+            (of_unit.shape, residual.survival) = curves_of(numbers);
+        }
         let mut models = header.fold_models.iter().map(|m| m.predictor(p, header.horizon));
         let mut deals = Vec::new();
         for fold_of in fold_of {
@@ -701,8 +735,8 @@ impl<'a> Rest<'a> {
         usize::try_from(u64::from_le_bytes(bytes)).map_err(|e| e.to_string())
     }
 
-    fn array<T>(&mut self, n: usize, value: impl Fn([u8; 8]) -> T) -> Result<Vec<T>, String> {
-        let bytes = self.take(n.checked_mul(8).ok_or("its size is absurd")?)?;
-        Ok(bytes.chunks_exact(8).map(|b| value(std::array::from_fn(|i| b[i]))).collect())
+    fn array<T, const W: usize>(&mut self, n: usize, value: impl Fn([u8; W]) -> T) -> Result<Vec<T>, String> {
+        let bytes = self.take(n.checked_mul(W).ok_or("its size is absurd")?)?;
+        Ok(bytes.chunks_exact(W).map(|b| value(std::array::from_fn(|i| b[i]))).collect())
     }
 }

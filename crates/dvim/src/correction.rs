@@ -2,15 +2,18 @@
 //!
 //! `logit S(x) = logit S_model(x) + w (logit S_G − logit S̄_G)`, `m(x) = m_model(x) · (m_G / m̄_G)^w`,
 //!
-//! with S_G and m_G what the group's curve gives, S̄_G and m̄_G the model's means over the group, and w a weight. The
+//! `odds F(t | x) ∝ odds F_model(t | x) · (odds F_G(t) / odds F̄_G(t))^w`, the factor such that the mean is m(x),
+//!
+//! with S_G, m_G and F_G what the group's curve gives, S̄_G, m̄_G and F̄_G the model's means over the group, and w a weight. The
 //! variance on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what the offsets
 //! vary beyond the noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
 
-use crate::arm::ByArm;
+use crate::arm::{Arm, ByArm};
+use crate::curve::{CELLS, Grid, Shape, odds};
 use crate::effect::{Corrected, Four, all_four};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::group::{GroupEstimate, Pool};
-use crate::joint::{Certainty, Prediction, Predictor, Spread};
+use crate::joint::{Certainty, Prediction, Predictor, Spread, Spreads};
 use crate::numeric::expit;
 use crate::split::Trained;
 
@@ -31,14 +34,16 @@ impl FoldModel {
 
     /// What the model knows of units with these standardised covariates (row-major), before their groups are seen.
     pub(crate) fn opinions(&self, standardised: &[f64]) -> Vec<Opinion> {
-        let certainty = self.certainty();
-        let spreads = ByEstimand::of(|estimand| certainty.spreads(estimand, standardised));
+        let spreads = self.certainty().spreads(standardised);
         let predicted = self.predictor.predict_all(standardised);
-        let of = |(q, predicted): (usize, ByArm<Prediction>)| Opinion {
-            predicted,
-            spread: spreads.each_ref().map(|s| s[q]),
-        };
-        predicted.into_iter().enumerate().map(of).collect()
+        predicted.into_iter().zip(spreads).map(|(predicted, spreads)| Opinion { predicted, spreads }).collect()
+    }
+
+    /// What the model expects of a unit, given its prediction in the unit's own arm.
+    pub(crate) fn expected(&self, p: &Prediction, grid: &Grid) -> Expected {
+        let uncured = 1.0 - p.cure_probability;
+        let shares = event_shares(&self.predictor, p, grid).map(|share| (uncured * share) as f32);
+        Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time, shares }
     }
 }
 
@@ -48,7 +53,15 @@ pub(crate) struct Opinion {
     /// What it predicts under each arm.
     pub(crate) predicted: ByArm<Prediction>,
     /// How sure it is of that.
-    pub(crate) spread: ByEstimand<Spread>,
+    pub(crate) spreads: Spreads,
+}
+
+/// The shares of events before H that a model sees come by each knot after 0.
+fn event_shares(predictor: &Predictor, p: &Prediction, grid: &Grid) -> [f64; CELLS] {
+    let mut shares = [0.0; CELLS];
+    predictor.event_shares(p, grid.log_times(), &mut shares);
+    shares[CELLS - 1] = 1.0;
+    shares
 }
 
 /// What turns groups into corrected values: a model, and how far the groups may move it.
@@ -67,11 +80,26 @@ pub struct Corrector {
 pub(crate) struct Expected {
     pub(crate) cured: f64,
     pub(crate) mean_event_time: f64,
+    /// Probability of an event by each knot after 0.
+    pub(crate) shares: [f32; CELLS],
 }
 
-impl From<Prediction> for Expected {
-    fn from(p: Prediction) -> Expected {
-        Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time }
+impl Expected {
+    /// The mean of what several models expect.
+    pub(crate) fn mean(all: impl Iterator<Item = Expected>) -> Expected {
+        let mut sum = Expected { cured: 0.0, mean_event_time: 0.0, shares: [0.0; CELLS] };
+        let mut n = 0.0;
+        for e in all {
+            n += 1.0;
+            sum.cured += e.cured;
+            sum.mean_event_time += e.mean_event_time;
+            sum.shares.iter_mut().zip(e.shares).for_each(|(a, b)| *a += b);
+        }
+        Expected {
+            cured: sum.cured / n,
+            mean_event_time: sum.mean_event_time / n,
+            shares: sum.shares.map(|x| x / n as f32),
+        }
     }
 }
 
@@ -89,22 +117,31 @@ pub(crate) struct Offset {
     pub(crate) value: f64,
     /// The variance that the group's curve brings.
     pub(crate) variance: f64,
+    /// For time: `ln(odds F̃_G / odds F̄_G)` at each inner knot, and one over the events that F_G rests on.
+    pub(crate) shape: [f32; CELLS - 1],
+    pub(crate) shape_variance: f32,
 }
 
 impl Offset {
-    /// The offset of a group from what is expected of its members, who come in the pool's order of time.
-    pub(crate) fn of(
+    /// The offset of a group from what is expected of its members, who come in the pool's order of time. `seen` are the
+    /// shares of the group's events that come by each knot, which time needs.
+    pub(crate) fn of<'e>(
         estimand: Estimand,
         group: &GroupEstimate,
-        members: impl ExactSizeIterator<Item = Expected>,
+        members: impl ExactSizeIterator<Item = &'e Expected>,
+        seen: impl FnOnce() -> Option<[f64; CELLS]>,
     ) -> Offset {
         let n = members.len();
         let (mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0);
+        let mut shares = [0f32; CELLS];
         for p in members {
             cured += p.cured;
             chance += p.cured * (1.0 - p.cured);
             uncured += 1.0 - p.cured;
             time += (1.0 - p.cured) * p.mean_event_time;
+            if estimand == Estimand::Time {
+                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += share);
+            }
         }
         match estimand {
             Estimand::Cure => {
@@ -113,14 +150,26 @@ impl Offset {
                 let value = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
                 let drawn = cured * (1.0 - model);
                 let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
-                Offset { value, variance: cure_variance(group, share, within) }
+                Offset { value, variance: cure_variance(group, share, within), ..Offset::default() }
             }
             Estimand::Time => {
                 let value = match group.curve.mean_event_time() {
                     Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
                     _ => 0.0,
                 };
-                Offset { value, variance: time_variance(group) }
+                let mut out = Offset { value, variance: time_variance(group), ..Offset::default() };
+                let all = f64::from(shares[CELLS - 1]);
+                if let Some(seen) = seen().filter(|_| all > 0.0) {
+                    let events = (group.curve.effective_size() * (1.0 - group.curve.survival)).max(1.0);
+                    for (k, offset) in out.shape.iter_mut().enumerate() {
+                        let model = f64::from(shares[k]) / all;
+                        // Drawn by half an event towards the model.
+                        let share = (events * seen[k] + 0.5 * model) / (events + 0.5);
+                        *offset = libm::log(odds(share) / odds(model)) as f32;
+                    }
+                    out.shape_variance = (1.0 / events) as f32;
+                }
+                out
             }
         }
     }
@@ -164,17 +213,48 @@ pub(crate) fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: 
     (p.mean_event_time * (weight * offset).exp()).min(horizon.next_down())
 }
 
-/// What a model and the four groups make of a unit, but for the variance that the correction leaves in.
-pub(crate) fn correct(opinion: &Opinion, offsets: &Four<Offset>, weight: &ByEstimand<f64>, horizon: f64) -> Corrected {
+/// The corrected distribution of the event time before H, with this mean.
+pub(crate) fn corrected_shape(
+    predictor: &Predictor,
+    p: &Prediction,
+    offset: &Offset,
+    weight: f64,
+    mean: f64,
+    grid: &Grid,
+) -> Shape {
+    let model = event_shares(predictor, p, grid);
+    let by = |k: usize| odds(model[k]) * libm::exp(weight * f64::from(offset.shape[k]));
+    Shape::with_mean(&std::array::from_fn(by), mean, grid)
+}
+
+/// What a model and the four groups make of a unit, but for the variance that the correction leaves in. `predictor` is
+/// the model, or one of those whose mean the opinion is.
+pub(crate) fn correct(
+    predictor: &Predictor,
+    opinion: &Opinion,
+    offsets: &Four<Offset>,
+    weight: &ByEstimand<f64>,
+    grid: &Grid,
+) -> Corrected {
     let p = &opinion.predicted;
+    let mean = ByArm::of(|z| corrected_time(&p[z], offsets.time[z].value, weight.time, grid.horizon()));
+    let shape = |z: Arm| corrected_shape(predictor, &p[z], &offsets.time[z], weight.time, mean[z], grid);
     Corrected {
         cure_probability: ByArm::of(|z| corrected_cure(&p[z], offsets.cure[z].value, weight.cure)),
-        mean_event_time: ByArm::of(|z| corrected_time(&p[z], offsets.time[z].value, weight.time, horizon)),
+        mean_event_time: mean,
         spread: ByEstimand::of(|estimand| {
-            let (model, w) = (&opinion.spread[estimand], weight[estimand]);
+            let (model, w) = (&opinion.spreads.of[estimand], weight[estimand]);
             let variance = ByArm::of(|z| model.variance[z] + w * w * offsets[estimand][z].variance);
             Spread { variance, covariance: model.covariance }
         }),
+        cross: opinion.spreads.cross,
+        shape: ByArm::of(shape),
+        shape_variance: offsets.time.map(|o| weight.time * weight.time * f64::from(o.shape_variance)),
+        model: ByEstimand {
+            cure: p.each_ref().map(|p| p.cure_probability),
+            time: p.each_ref().map(|p| p.mean_event_time),
+        },
+        weight: *weight,
         split_sd: None,
     }
 }
@@ -189,7 +269,7 @@ pub(crate) fn add_leftover(corrected: &mut Corrected, weight: &ByEstimand<f64>, 
 
 /// The mean over deals. Its variances are the mean of those of the deals, which speak of the data, and what is left of
 /// the variance between deals in a mean of so many.
-pub(crate) fn pooled(of_deals: &[Corrected]) -> Corrected {
+pub(crate) fn pooled(of_deals: &[Corrected], grid: &Grid) -> Corrected {
     if let [only] = of_deals {
         return *only;
     }
@@ -211,12 +291,26 @@ pub(crate) fn pooled(of_deals: &[Corrected]) -> Corrected {
         covariance: mean(&|c| c.spread[estimand].covariance)
             + covariance(&|c| value(estimand, c).control, &|c| value(estimand, c).treated) / n,
     };
+    let mean_event_time = ByArm::of(|z| mean(&|c| c.mean_event_time[z]));
+    let shape = |z: Arm| {
+        let each = of_deals.iter().map(move |c| (&c.shape[z], 1.0 - c.cure_probability[z]));
+        Shape::with_mean(&Shape::mean_odds(each), mean_event_time[z], grid)
+    };
+    let cross = |a: Arm, b: Arm| {
+        let between = covariance(&|c| value(Estimand::Cure, c)[a], &|c| value(Estimand::Time, c)[b]);
+        mean(&|c| c.cross[a][b]) + between / n
+    };
     let cure_effect = |c: &Corrected| c.cure_probability.treated - c.cure_probability.control;
     let time_effect = |c: &Corrected| c.mean_event_time.treated - c.mean_event_time.control;
     Corrected {
         cure_probability: ByArm::of(|z| mean(&|c| c.cure_probability[z])),
-        mean_event_time: ByArm::of(|z| mean(&|c| c.mean_event_time[z])),
+        mean_event_time,
         spread: ByEstimand::of(spread),
+        cross: ByArm::of(|a| ByArm::of(|b| cross(a, b))),
+        shape: ByArm::of(shape),
+        shape_variance: ByArm::of(|z| mean(&|c| c.shape_variance[z])),
+        model: ByEstimand::of(|estimand| ByArm::of(|z| mean(&|c| c.model[estimand][z]))),
+        weight: ByEstimand::of(|estimand| mean(&|c| c.weight[estimand])),
         split_sd: Some(ByEstimand {
             cure: covariance(&cure_effect, &cure_effect).sqrt(),
             time: covariance(&time_effect, &time_effect).sqrt(),
@@ -236,8 +330,10 @@ mod tests {
             cure_probability: s.into(),
             mean_event_time: m.into(),
             spread: ByEstimand { cure: spread(v), time: spread(3.0 * v) },
-            split_sd: None,
+            ..Corrected::NOTHING
         };
+        let grid = Grid::of_times((1..500).map(f64::from).collect(), 800.0);
+        let pooled = |of_deals: &[Corrected]| pooled(of_deals, &grid);
         let (a, b) = (of([0.5, 0.6], [100.0, 150.0], 0.1), of([0.5, 0.8], [100.0, 250.0], 0.3));
         assert_eq!(pooled(&[a]), a, "one deal is what it was");
         let c = pooled(&[a, b]);
@@ -267,9 +363,9 @@ mod tests {
         let curve = crate::survival::SurvivalCurve::new(&time, &event).summary(55.0);
         let variance = |cured: [f64; 2]| {
             let group = GroupEstimate { curve, diameter: 1.0 };
-            let members: Vec<Expected> =
-                (0..10).map(|i| Expected { cured: cured[i % 2], mean_event_time: 30.0 }).collect();
-            Offset::of(Estimand::Cure, &group, members.into_iter()).variance
+            let of = |i: usize| Expected { cured: cured[i % 2], mean_event_time: 30.0, shares: [0.0; CELLS] };
+            let members: Vec<Expected> = (0..10).map(of).collect();
+            Offset::of(Estimand::Cure, &group, members.iter(), || None).variance
         };
         let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
         close(variance([0.5, 0.5]), 1.0 / (10.0 * 0.25));

@@ -5,6 +5,7 @@
 //! groups. π > 0: treatment cures more. Δ > 0: treatment delays events.
 
 use crate::arm::{Arm, ByArm};
+use crate::curve::{Curves, Ends, Grid, Shape};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::group::GroupEstimate;
 use crate::interval::{self, Interval};
@@ -28,11 +29,61 @@ pub struct Corrected {
     pub mean_event_time: ByArm<f64>,
     /// How sure `logit P(T ≥ H)` and `ln E[T | T < H]` are.
     pub spread: ByEstimand<Spread>,
+    /// Covariance of `logit P(T ≥ H)` in one arm (first) and `ln E[T | T < H]` in another.
+    pub cross: ByArm<ByArm<f64>>,
+    /// The distribution of the event time before H in each arm.
+    pub shape: ByArm<Shape>,
+    /// The variance of that shape, beyond that of its mean, in terms of one event.
+    pub shape_variance: ByArm<f64>,
+    /// What the models alone say: P(T ≥ H) and E[T | T < H] in each arm.
+    pub model: Four<f64>,
+    /// How far the groups moved that: the weight of their offsets.
+    pub weight: ByEstimand<f64>,
     /// Standard deviations of the two effects over the deals; `None` with one deal.
     pub split_sd: Option<ByEstimand<f64>>,
 }
 
 impl Corrected {
+    /// Before anything was estimated.
+    pub const NOTHING: Corrected = {
+        const NO: ByArm<f64> = ByArm { control: 0.0, treated: 0.0 };
+        let none = Spread { variance: NO, covariance: 0.0 };
+        let flat = Shape([0.0; 15]);
+        Corrected {
+            cure_probability: NO,
+            mean_event_time: NO,
+            spread: ByEstimand { cure: none, time: none },
+            cross: ByArm { control: NO, treated: NO },
+            shape: ByArm { control: flat, treated: flat },
+            shape_variance: NO,
+            model: ByEstimand { cure: NO, time: NO },
+            weight: ByEstimand { cure: 0.0, time: 0.0 },
+            split_sd: None,
+        }
+    };
+
+    /// The curves of both arms, with their uncertainty.
+    pub fn curves<'g>(&self, grid: &'g Grid) -> Curves<'g> {
+        Curves::new(grid, self.ends(grid.horizon()), &self.shape, self.shape_variance)
+    }
+
+    /// What the curves come to at the horizon.
+    pub fn ends(&self, horizon: f64) -> Ends {
+        let (p, m) = (&self.cure_probability, &self.mean_event_time);
+        // From the scales of the correction to those of the curve.
+        let slope = [p.control * (1.0 - p.control), p.treated * (1.0 - p.treated), m.control, m.treated];
+        let (c, t) = (&self.spread.cure, &self.spread.time);
+        let x = &self.cross;
+        let plain = [
+            [c.variance.control, c.covariance, x.control.control, x.control.treated],
+            [c.covariance, c.variance.treated, x.treated.control, x.treated.treated],
+            [x.control.control, x.treated.control, t.variance.control, t.covariance],
+            [x.control.treated, x.treated.treated, t.covariance, t.variance.treated],
+        ];
+        let covariance = std::array::from_fn(|i| std::array::from_fn(|j| slope[i] * slope[j] * plain[i][j]));
+        Ends { horizon, cured: *p, mean_event_time: *m, covariance }
+    }
+
     /// The interval of an arm's P(T ≥ H).
     pub fn cure_probability_interval(&self, arm: Arm, confidence: f64) -> Interval {
         self.cure_probability_at(arm, interval::two_sided(confidence))
@@ -266,6 +317,27 @@ impl Effect {
         Some(interval::difference(t, &of_t, c, &of_c, 0.0))
     }
 
+    /// What the curves come to at the horizon, with their uncertainty; `None` where a mean event time is undefined. The
+    /// groups of the two estimands count as independent.
+    pub fn ends(&self, horizon: f64) -> Option<Ends> {
+        if let Some(c) = &self.corrected {
+            return Some(c.ends(horizon));
+        }
+        let cured = ByArm::of(|z| self.cure_probability(z));
+        let mean = [self.mean_event_time(Arm::Control)?, self.mean_event_time(Arm::Treated)?];
+        let mut covariance = [[0.0; 4]; 4];
+        for z in Arm::BOTH {
+            let (cure, time) = (&self.groups.cure[z].curve, &self.groups.time[z].curve);
+            // Where Greenwood's variance is 0 or undefined, that of the interval.
+            let wilson = interval::share_at(cure, 1.0);
+            let se = cure.survival_se().filter(|se| *se > 0.0).unwrap_or(0.5 * wilson.width());
+            covariance[z.index()][z.index()] = se * se;
+            let se = time.mean_event_time_se()?;
+            covariance[2 + z.index()][2 + z.index()] = se * se;
+        }
+        Some(Ends { horizon, cured, mean_event_time: mean.into(), covariance })
+    }
+
     /// All of them at once: each group's interval is computed once.
     pub fn intervals(&self, horizon: f64, confidence: f64) -> Intervals {
         self.intervals_at(horizon, interval::two_sided(confidence))
@@ -334,7 +406,7 @@ mod tests {
             cure_probability: ByArm { control: 0.4, treated: 0.6 },
             mean_event_time: ByArm { control: 11.0, treated: 12.5 },
             spread: ByEstimand { cure: spread, time: spread },
-            split_sd: None,
+            ..Corrected::NOTHING
         };
         for groups in [groups([7, 4], [5, 9]), groups([0, 3], [0, 2]), groups([2, 20], [1, 20])] {
             for corrected in [None, Some(corrected)] {

@@ -6,6 +6,7 @@
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::constraint::{Rules, Unserved};
+use crate::curve::Grid;
 use crate::effect::{Effect, Four, all_four};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
@@ -38,6 +39,8 @@ pub struct Ground<'a> {
     without_self: bool,
     /// A unit with fewer candidates in an arm has no effect.
     pub(crate) fewest: usize,
+    /// The times at which curves are held.
+    pub(crate) grid: Grid,
 }
 
 /// Where what a group gives is put, and what is noted of the group.
@@ -152,7 +155,7 @@ impl<'a> Ground<'a> {
             |arm: Arm| -> Vec<u32> { cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect() };
         let pools = ByArm::join(|arm| Pool::new(cohort, units(arm)));
         let (without_self, fewest) = (options.leaves_out_self(), options.fewest());
-        Ok(Ground { cohort, pools, rules, without_self, fewest })
+        Ok(Ground { cohort, pools, rules, without_self, fewest, grid: Grid::of(cohort) })
     }
 
     /// Prepares the cohort of a finished fit.

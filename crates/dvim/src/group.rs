@@ -2,9 +2,10 @@
 
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
+use crate::curve::{CELLS, Grid};
 use crate::matching::Instructions;
 use crate::outcome::Outcome;
-use crate::survival::{Signed, Summary, Together};
+use crate::survival::{Signed, Summary, SurvivalCurve, Together};
 
 /// What one match group gave: its curve at H, and how far its farthest member is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -141,6 +142,35 @@ impl Pool {
             return Summary::of_outcomes(&group, self.horizon);
         }
         Summary::of_sorted(scratch.iter().map(|&r| self.by_time[r as usize]), members.len(), self.horizon)
+    }
+
+    /// The share of a group's events before H that come by each knot after 0, by its Kaplan–Meier curve; `None` without
+    /// an event. Members are given by their places in the order of time, ascending.
+    pub(crate) fn event_shares(&self, ranks: &[u32], grid: &Grid) -> Option<[f64; CELLS]> {
+        let knots = &grid.times()[1..];
+        let mut out = [0.0; CELLS];
+        if let Some(outcomes) = &self.outcomes {
+            let curve = SurvivalCurve::of_outcomes(ranks.iter().map(|&r| outcomes[r as usize]).collect());
+            out.iter_mut().zip(knots).for_each(|(x, t)| *x = 1.0 - curve.before(*t));
+        } else {
+            let (mut survival, mut at_risk, mut cell, mut i) = (1.0, ranks.len(), 0, 0);
+            while i < ranks.len() && cell < CELLS {
+                let (time, mut n_events, from) = (self.by_time[ranks[i] as usize].0, 0, i);
+                while cell < CELLS && knots[cell] <= time {
+                    out[cell] = 1.0 - survival;
+                    cell += 1;
+                }
+                while i < ranks.len() && self.by_time[ranks[i] as usize].0 == time {
+                    n_events += usize::from(self.by_time[ranks[i] as usize].1);
+                    i += 1;
+                }
+                survival *= 1.0 - n_events as f64 / at_risk as f64;
+                at_risk -= i - from;
+            }
+            out[cell..].fill(1.0 - survival);
+        }
+        let all = out[CELLS - 1];
+        (all > 0.0).then(|| out.map(|x| x / all))
     }
 
     /// Hands on the curve at H of each group, in their order, with the places of its members in the order of time,

@@ -61,6 +61,7 @@ mod joint;
 mod matching;
 mod metric;
 mod interval;
+mod curve;
 mod constraint;
 mod group;
 mod effect;
@@ -113,8 +114,8 @@ pub mod internal {
 
     show!(
         setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
-        matching, metric, interval, constraint, group, effect, martingale, options, watch, search, correction, fold,
-        ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
+        matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search, correction,
+        fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
         simulate,
     );
 }

@@ -6,36 +6,49 @@
 //! `ρ_S = −s ∫₀^Y dM(u) / {S(u) G(u)}`,
 //! `ρ_m = −∫₀^Y {L(u) + (m − u) s/(1 − s)} dM(u) / {S(u) G(u)}`,  `L(u) = ∫_u^H (1 − F(t)/F(H)) dt`,
 //!
-//! have mean `S_true(H) − S(H)` and, to first order, `m_true − m`, if censoring depends on the arm alone: the residual
+//! have mean `S_true(H) − S(H)` and, to first order, `m_true − m` (and `ρ_S(t)`, up to `Y ∧ t`, likewise at any time)
+//! if censoring depends on the arm alone: the residual
 //! parts of the efficient influence functions of S(H) and of `m = E[T | T < H]` [Robins & Rotnitzky 1992; Bai, Tsiatis
 //! & O'Brien 2013]. The second is the first-order change of `m = (∫₀ᴴ S − H S(H))/(1 − S(H))`: `A(u) + (m − H) S(H)`
 //! over `1 − S(H)` with `A(u) = ∫_u^H S`, in which H drops out. Averages with correct intervals are made of them
 //! ([`crate::audit`]).
 
-use crate::joint::{Prediction, Predictor};
+use crate::curve::{CELLS, Grid};
 use crate::survival::SurvivalCurve;
 
-/// Cells of the grid `H (k/CELLS)²`, dense where most events are. With 36 the residual of a mean is right to a fiftieth
-/// (a test).
-const CELLS: usize = 36;
+/// Parts of a cell of the grid in which G counts as constant; all else is exact.
+const PARTS: usize = 2;
 
 /// The residuals of one unit in its own arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Residual {
-    /// ρ_S.
+    /// ρ_S at H.
     pub cure: f64,
     /// ρ_m.
     pub time: f64,
+    /// ρ_S at each knot after 0.
+    pub survival: [f32; CELLS],
+}
+
+impl Residual {
+    /// The mean of residuals.
+    pub(crate) fn mean(all: &[Residual]) -> Residual {
+        let n = all.len() as f64;
+        let of = |f: &dyn Fn(&Residual) -> f64| all.iter().map(f).sum::<f64>() / n;
+        Residual {
+            cure: of(&|r| r.cure),
+            time: of(&|r| r.time),
+            survival: std::array::from_fn(|k| of(&|r| f64::from(r.survival[k])) as f32),
+        }
+    }
 }
 
 /// The censoring curve of an arm on a grid of times.
 #[derive(Clone, Debug)]
 pub struct Censoring {
-    horizon: f64,
-    times: Vec<f64>,
-    log_times: Vec<f64>,
-    /// 1/G in the middle of each cell.
-    inverse: Vec<f64>,
+    grid: Grid,
+    /// 1/G in the middle of each part of each cell.
+    inverse: [[f64; PARTS]; CELLS],
     /// No weight is larger than this.
     largest: f64,
     curve: SurvivalCurve,
@@ -44,12 +57,11 @@ pub struct Censoring {
 impl Censoring {
     /// From the times of an arm's units and whether each was lost before the horizon; G is never taken below
     /// `smallest`.
-    pub fn new(time: &[f64], lost: &[bool], horizon: f64, smallest: f64) -> Censoring {
-        let times: Vec<f64> = (0..=CELLS).map(|k| horizon * (k as f64 / CELLS as f64).powi(2)).collect();
+    pub fn new(time: &[f64], lost: &[bool], grid: Grid, smallest: f64) -> Censoring {
         let curve = SurvivalCurve::new(time, lost);
-        let inverse = times.windows(2).map(|t| 1.0 / curve.before(0.5 * (t[0] + t[1])).max(smallest)).collect();
-        let log_times = times.iter().map(|&t| libm::log(t)).collect();
-        Censoring { horizon, times, log_times, inverse, largest: 1.0 / smallest, curve }
+        let middle = |k: usize, j: usize| grid.times()[k] + grid.width(k) * (j as f64 + 0.5) / PARTS as f64;
+        let inverse = std::array::from_fn(|k| std::array::from_fn(|j| 1.0 / curve.before(middle(k, j)).max(smallest)));
+        Censoring { grid, inverse, largest: 1.0 / smallest, curve }
     }
 
     /// 1/G(t−).
@@ -57,47 +69,53 @@ impl Censoring {
         (1.0 / self.curve.before(t)).min(self.largest)
     }
 
-    /// The residuals of a unit with this outcome, of whom a model said `p` and whose probability of cure is `cured`.
-    pub fn residual(&self, model: &Predictor, p: &Prediction, cured: f64, time: f64, event: bool) -> Residual {
-        let s = cured.clamp(SMALLEST, 1.0 - SMALLEST);
-        let mut beyond = [0.0; CELLS + 1];
-        model.event_shares(p, &self.log_times, &mut beyond);
-        beyond.iter_mut().for_each(|share| *share = 1.0 - *share);
-        // L at the ends of the cells, from the right.
+    /// The residuals of a unit with this outcome under a curve: `cured` is its probability of being event-free at H,
+    /// and `shares` are the shares of its events before H that come by each knot, from 0 to 1.
+    pub fn residual(&self, cured: f64, shares: &[f64; CELLS + 1], time: f64, event: bool) -> Residual {
+        let (grid, s) = (&self.grid, cured.clamp(SMALLEST, 1.0 - SMALLEST));
+        let beyond = |share: f64| 1.0 - share;
+        // L at the knots, from the right.
         let mut area = [0.0; CELLS + 1];
         for k in (0..CELLS).rev() {
-            area[k] = area[k + 1] + 0.5 * (beyond[k] + beyond[k + 1]) * (self.times[k + 1] - self.times[k]);
+            area[k] = area[k + 1] + 0.5 * (beyond(shares[k]) + beyond(shares[k + 1])) * grid.width(k);
         }
-        let (odds, m) = (s / (1.0 - s), p.mean_event_time);
-        // L(0) is the mean, which is known exactly.
-        if area[0] > 0.0 {
-            let exact = m / area[0];
-            area.iter_mut().for_each(|a| *a *= exact);
-        }
-        let survival = |beyond: f64| s + (1.0 - s) * beyond;
-        // Two integrands: 1 (times s at the end), and that of ρ_m.
+        let (odds, m) = (s / (1.0 - s), area[0]);
+        let survival = |share: f64| s + (1.0 - s) * beyond(share);
+        // Two integrands: 1 (times S at the end), and that of ρ_m.
         let (mut plain, mut mean) = (0.0, 0.0);
-        let time = time.min(self.horizon);
+        let mut of_knots = [0.0; CELLS];
+        // An event at time zero comes just after it.
+        let time = time.clamp(1e-9 * grid.times()[1], grid.horizon());
         for k in 0..CELLS {
-            let (from, to) = (self.times[k], self.times[k + 1]);
-            if time <= from {
-                break;
+            let (from, to, width) = (grid.times()[k], grid.times()[k + 1], grid.width(k));
+            if time > from {
+                let slope = (shares[k + 1] - shares[k]) / width;
+                let share = |u: f64| shares[k] + slope * (u - from);
+                // L(u) = L(to) + ∫_u^to (1 − F), exactly.
+                let left = |u: f64| area[k + 1] + (to - u) * (1.0 - 0.5 * (share(u) + shares[k + 1]));
+                let factor = |u: f64| left(u) + (m - u) * odds;
+                let (mut start, mut at_start, mut from_start) = (from, survival(shares[k]), factor(from));
+                for (j, inverse) in self.inverse[k].iter().enumerate() {
+                    // The last part ends at Y.
+                    let end = (from + width * (j as f64 + 1.0) / PARTS as f64).min(time);
+                    if end <= start {
+                        break;
+                    }
+                    let (at_end, from_end) = (survival(share(end)), factor(end));
+                    // ∫ dΛ/S = ∫ d(1/S), and by parts ∫ g d(1/S) with g' = −S/(1 − s).
+                    plain += (1.0 / at_end - 1.0 / at_start) * inverse;
+                    mean += (from_end / at_end - from_start / at_start + (end - start) / (1.0 - s)) * inverse;
+                    (start, at_start, from_start) = (end, at_end, from_end);
+                }
+                if event && time <= to {
+                    let weight = self.inverse_before(time) / survival(share(time));
+                    plain -= weight;
+                    mean -= weight * factor(time);
+                }
             }
-            // The last cell ends at Y.
-            let (end, end_beyond) =
-                if time < to { (time, 1.0 - model.event_share(p, time)) } else { (to, beyond[k + 1]) };
-            let end_area = area[k + 1] + 0.5 * (end_beyond + beyond[k + 1]) * (to - end);
-            // ∫ dΛ/S = ∫ −dS/S² = 1/S(end) − 1/S(start): exact in the cell, but for G and the factor.
-            let step = (1.0 / survival(end_beyond) - 1.0 / survival(beyond[k])) * self.inverse[k];
-            plain += step;
-            mean += step * (0.5 * (area[k] + end_area) + (m - 0.5 * (from + end)) * odds);
-            if event && time <= to {
-                let weight = self.inverse_before(time) / survival(end_beyond);
-                plain -= weight;
-                mean -= weight * (end_area + (m - time) * odds);
-            }
+            of_knots[k] = survival(shares[k + 1]) * plain;
         }
-        Residual { cure: s * plain, time: mean }
+        Residual { cure: s * plain, time: mean, survival: of_knots.map(|x| x as f32) }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Deal, Fit, Fold, NO_FOLD};
 use crate::ground::{Asked, Ground};
 use crate::group::GroupEstimate;
-use crate::joint::{Prediction, Spread};
+use crate::joint::{Prediction, Predictor, Spread, Spreads};
 use crate::metric::Scaling;
 use crate::numeric::expit;
 use crate::search::Found;
@@ -103,9 +103,9 @@ impl<'a> Newcomers<'a> {
                 let finish = |_: Range<usize>, rows: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
                     let opinions = correction.of_all_models(&correction.scaling.apply(rows));
                     let (weight, leftover) = (&correction.weight, &correction.leftover);
-                    self.finish(&opinions, weight, leftover, effects, offsets);
+                    self.finish(correction.any_model(), &opinions, weight, leftover, effects, offsets);
                 };
-                self.ground.estimate(&self.shared, asked, watch, measure(expected), finish)
+                self.ground.estimate(&self.shared, asked, watch, measure(&self.ground, expected), finish)
             }
         };
         Ok(found?.into_each())
@@ -113,6 +113,7 @@ impl<'a> Newcomers<'a> {
 
     fn finish(
         &self,
+        predictor: &Predictor,
         opinions: &[Opinion],
         weight: &ByEstimand<f64>,
         leftover: &Four<f64>,
@@ -121,7 +122,7 @@ impl<'a> Newcomers<'a> {
     ) {
         for (q, (effect, opinion)) in effects.iter_mut().zip(opinions).enumerate() {
             let offsets = offsets.each_ref().map(|of_arms| of_arms.each_ref().map(|all| all[q]));
-            let mut corrected = correct(opinion, &offsets, weight, self.ground.cohort.horizon());
+            let mut corrected = correct(predictor, opinion, &offsets, weight, &self.ground.grid);
             add_leftover(&mut corrected, weight, leftover);
             effect.corrected = Some(corrected);
         }
@@ -138,7 +139,7 @@ impl<'a> Newcomers<'a> {
             if let Ok(e) = effect {
                 let rest = others.iter().filter_map(|o| o[q].ok()?.corrected);
                 let all: Vec<Corrected> = e.corrected.into_iter().chain(rest).collect();
-                e.corrected = Some(pooled(&all));
+                e.corrected = Some(pooled(&all, &self.ground.grid));
             }
         }
         Ok(first)
@@ -161,10 +162,11 @@ impl<'a> Newcomers<'a> {
             let expected = ByArm::of(|arm| by_time(&self.ground.pools[arm], &expected[arm]));
             let finish = |of: Range<usize>, _: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
                 let opinions = corrector.model.opinions(&correction.x.rows(&here[of]));
-                self.finish(&opinions, &corrector.weight, &corrector.leftover, effects, offsets);
+                let (predictor, Corrector { weight, leftover, .. }) = (&corrector.model.predictor, corrector);
+                self.finish(predictor, &opinions, weight, leftover, effects, offsets);
             };
             let asked = Asked { own: &own, rows: &rows, placed: None, keep: false };
-            let found = self.ground.estimate(fold, &asked, watch, measure(&expected), finish)?;
+            let found = self.ground.estimate(fold, &asked, watch, measure(&self.ground, &expected), finish)?;
             of_fold.iter().zip(found.into_each()).for_each(|(&q, effect)| out[q] = Some(effect));
         }
         Ok(out.into_iter().map(|e| e.expect("every unit is in a fold")).collect())
@@ -183,7 +185,10 @@ impl<'a> Newcomers<'a> {
             None => correction.of_all_models(&standardised).swap_remove(0),
         };
         let expected = |arm: Arm, rank: u32, unit: u32| match corrector {
-            Some(c) => c.model.predictor.predict(correction.x.row(unit as usize))[arm].into(),
+            Some(c) => {
+                let p = c.model.predictor.predict(correction.x.row(unit as usize))[arm];
+                c.model.expected(&p, &self.ground.grid)
+            }
             None => correction.expected(&self.ground)[arm][rank as usize],
         };
         let offsets = ByEstimand::of(|estimand| {
@@ -196,22 +201,33 @@ impl<'a> Newcomers<'a> {
                 };
                 let mut ranked: Vec<(u32, u32)> = members.iter().map(rank).collect();
                 ranked.sort_unstable();
-                Offset::of(estimand, group, ranked.into_iter().map(|(rank, unit)| expected(arm, rank, unit)))
+                let ranks: Vec<u32> = ranked.iter().map(|(rank, _)| *rank).collect();
+                let members: Vec<Expected> = ranked.into_iter().map(|(rank, unit)| expected(arm, rank, unit)).collect();
+                let seen = || pool.event_shares(&ranks, &self.ground.grid);
+                Offset::of(estimand, group, members.iter(), seen)
             })
         });
         let (weight, leftover) = match corrector {
             Some(c) => (&c.weight, &c.leftover),
             None => (&correction.weight, &correction.leftover),
         };
-        let mut corrected = correct(&opinion, &offsets, weight, self.ground.cohort.horizon());
+        let predictor = corrector.map_or(correction.any_model(), |c| &c.model.predictor);
+        let mut corrected = correct(predictor, &opinion, &offsets, weight, &self.ground.grid);
         add_leftover(&mut corrected, weight, leftover);
         Some(corrected)
     }
 }
 
 /// The offset of a group from what is expected of its members.
-fn measure(expected: &ByArm<Vec<Expected>>) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync {
-    |estimand, arm, found| Offset::of(estimand, &found.estimate, found.ranks.iter().map(|&r| expected[arm][r as usize]))
+fn measure<'a>(
+    ground: &'a Ground<'_>,
+    expected: &'a ByArm<Vec<Expected>>,
+) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync + 'a {
+    |estimand, arm, found| {
+        let members = found.ranks.iter().map(|&r| &expected[arm][r as usize]);
+        let seen = || ground.pools[arm].event_shares(found.ranks, &ground.grid);
+        Offset::of(estimand, &found.estimate, members, seen)
+    }
 }
 
 impl<'a> Correction<'a> {
@@ -249,14 +265,10 @@ impl<'a> Correction<'a> {
             ByArm::of(|arm| {
                 let of = |&i: &u32| {
                     let i = i as usize;
-                    let (mut cured, mut time) = (0.0, 0.0);
-                    for deal in &self.fit.deals {
-                        let p = model_of(deal, i).predictor.predict(self.x.row(i))[arm];
-                        cured += p.cure_probability;
-                        time += p.mean_event_time;
-                    }
-                    let n = self.fit.deals.len() as f64;
-                    Expected { cured: cured / n, mean_event_time: time / n }
+                    Expected::mean(self.fit.deals.iter().map(|deal| {
+                        let model = model_of(deal, i);
+                        model.expected(&model.predictor.predict(self.x.row(i))[arm], &ground.grid)
+                    }))
                 };
                 let pool = &ground.pools[arm];
                 let expected: Vec<Expected> = pool.units.par_iter().with_min_len(256).map(of).collect();
@@ -265,11 +277,16 @@ impl<'a> Correction<'a> {
         })
     }
 
+    /// One of the models: all have one family and one horizon.
+    fn any_model(&self) -> &Predictor {
+        &self.models().next().expect("a corrected fit has a model").predictor
+    }
+
     /// What all models together say of each row of standardised covariates.
     fn of_all_models(&self, standardised: &[f64]) -> Vec<Opinion> {
         let nothing =
             Prediction { cure_logit: 0.0, cure_probability: 0.0, mean_event_time: 0.0, location: 0.0, log_sigma: 0.0 };
-        let blank = Opinion { predicted: ByArm::of(|_| nothing), spread: ByEstimand::default() };
+        let blank = Opinion { predicted: ByArm::of(|_| nothing), spreads: Spreads::default() };
         let mut sums = vec![blank; standardised.len() / self.scaling.center.len()];
         let mut n = 0.0;
         for model in self.models() {
@@ -283,9 +300,14 @@ impl<'a> Correction<'a> {
                     sum.log_sigma += p.log_sigma;
                 }
                 for estimand in Estimand::BOTH {
-                    let (sum, spread) = (&mut sum.spread[estimand], &opinion.spread[estimand]);
+                    let (sum, spread) = (&mut sum.spreads.of[estimand], &opinion.spreads.of[estimand]);
                     Arm::BOTH.into_iter().for_each(|arm| sum.variance[arm] += spread.variance[arm]);
                     sum.covariance += spread.covariance;
+                }
+                for a in Arm::BOTH {
+                    for b in Arm::BOTH {
+                        sum.spreads.cross[a][b] += opinion.spreads.cross[a][b];
+                    }
                 }
             }
         }
@@ -300,7 +322,11 @@ impl<'a> Correction<'a> {
                     log_sigma: p.log_sigma / n,
                 }
             }),
-            spread: sum.spread.map(|s| Spread { variance: s.variance.map(|v| v / n), covariance: s.covariance / n }),
+            spreads: Spreads {
+                of: (sum.spreads.of)
+                    .map(|s| Spread { variance: s.variance.map(|v| v / n), covariance: s.covariance / n }),
+                cross: sum.spreads.cross.map(|of| of.map(|v| v / n)),
+            },
         };
         sums.into_iter().map(mean).collect()
     }

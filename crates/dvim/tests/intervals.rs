@@ -93,7 +93,7 @@ fn corrected_values_by_hand() {
         cure_probability: [0.5, 0.5].into(),
         mean_event_time: [200.0, 200.0].into(),
         spread: ByEstimand { cure: spread(0.16, rho), time: spread(0.01, rho) },
-        split_sd: None,
+        ..Corrected::NOTHING
     };
     let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} {b}");
     let z = interval::two_sided(0.95);
@@ -238,7 +238,7 @@ proptest! {
             cure_probability: s.into(),
             mean_event_time: m.into(),
             spread: ByEstimand { cure: spread, time: spread },
-            split_sd: None,
+            ..Corrected::NOTHING
         };
         for arm in Arm::BOTH {
             let i = c.cure_probability_interval(arm, 0.95);

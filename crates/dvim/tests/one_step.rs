@@ -4,7 +4,8 @@ use dvim::internal::analysis::{self, Analysis};
 use dvim::internal::audit::average::{AverageEffect, By, average_effects};
 use dvim::internal::audit::heterogeneity::Heterogeneity;
 use dvim::internal::cohort::{Arm, Cohort};
-use dvim::internal::joint::{Family, JointOptions, Terms, TwoArms, describe};
+use dvim::internal::curve::Grid;
+use dvim::internal::joint::Family;
 use dvim::internal::martingale::Censoring;
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
@@ -38,68 +39,30 @@ fn find<'a>(all: &'a [AverageEffect], estimand: &str, population: &str) -> &'a A
 fn residuals_without_censoring_are_those_of_the_full_data() {
     let world = simulate(Scenario::BothOverlap, 800, false, 4);
     let cohort = watched_to_the_end(&world);
-    let p = cohort.n_covariates();
     let time: Vec<f64> = (0..800).map(|i| cohort.time(i)).collect();
     let event: Vec<bool> = (0..800).map(|i| cohort.event(i)).collect();
-    let treated: Vec<bool> = (0..800).map(|i| cohort.arm(i) == Arm::Treated).collect();
-    let covariates = cohort.all_covariates();
-    let data = TwoArms { time: &time, event: &event, treated: &treated, covariates, n_covariates: p, horizon: HORIZON };
-    let censoring = Censoring::new(&time, &vec![false; 800], HORIZON, 0.05);
-    for family in Family::ALL {
-        let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
-        let model = describe(&data, &Terms::new(covariates, p), &options).expect("a model");
-        for i in 0..800 {
-            let prediction = &model.predict(cohort.covariates(i))[cohort.arm(i)];
-            // As predicted; with another probability of cure; with another mean event time.
-            let moved =
-                [0.8, 1.25].map(|by| model.with_mean(prediction, (by * prediction.mean_event_time).min(0.9 * HORIZON)));
-            for (prediction, s) in
-                [(prediction, prediction.cure_probability), (prediction, 0.3), (&moved[0], 0.3), (&moved[1], 0.6)]
-            {
-                let found = censoring.residual(&model, prediction, s, time[i], event[i]);
+    let grid = Grid::of(&cohort);
+    let censoring = Censoring::new(&time, &vec![false; 800], grid.clone(), 0.05);
+    // Events that come evenly, early and late.
+    for power in [1.0, 0.4, 2.5] {
+        let mut shares = grid.times().map(|t| (t / HORIZON).powf(power));
+        shares[0] = 0.0;
+        let beyond = |k: usize| 1.0 - 0.5 * (shares[k] + shares[k + 1]);
+        let m: f64 = (0..shares.len() - 1).map(|k| beyond(k) * (grid.times()[k + 1] - grid.times()[k])).sum();
+        for s in [0.05, 0.3, 0.6] {
+            for i in 0..800 {
+                let found = censoring.residual(s, &shares, time[i], event[i]);
                 let cure = f64::from(u8::from(!event[i])) - s;
-                assert!((found.cure - cure).abs() < 1e-9, "{family} {i}: {found:?} {cure}");
-                let m = prediction.mean_event_time;
+                assert!((found.cure - cure).abs() < 1e-9, "{i}: {found:?} {cure}");
+                for (k, (rho, t)) in found.survival.iter().zip(&grid.times()[1..]).enumerate() {
+                    let survival = s + (1.0 - s) * (1.0 - shares[k + 1]);
+                    let seen = f64::from(u8::from(!(event[i] && time[i] <= *t)));
+                    assert!((f64::from(*rho) - (seen - survival)).abs() < 1e-6, "{i} at {t}: {rho}");
+                }
                 let time = if event[i] { (time[i] - m) / (1.0 - s) } else { 0.0 };
-                // The grid is good to a fiftieth.
-                let off = (found.time - time).abs();
-                assert!(off < 0.02 * (m + time.abs()), "{family} {i}: {found:?} {time}, mean {m}");
+                assert!((found.time - time).abs() < 1e-9 * HORIZON, "{i}: {found:?} {time}, mean {m}");
             }
         }
-    }
-}
-
-/// A prediction that is moved to another mean has it: the integral of its own latency says so.
-#[test]
-fn a_prediction_is_moved_to_a_mean() {
-    let world = simulate(Scenario::BothOverlap, 400, false, 4);
-    let cohort = &world.cohort;
-    let p = cohort.n_covariates();
-    let time: Vec<f64> = (0..400).map(|i| cohort.time(i)).collect();
-    let event: Vec<bool> = (0..400).map(|i| cohort.event(i)).collect();
-    let treated: Vec<bool> = (0..400).map(|i| cohort.arm(i) == Arm::Treated).collect();
-    let covariates = cohort.all_covariates();
-    let data = TwoArms { time: &time, event: &event, treated: &treated, covariates, n_covariates: p, horizon: HORIZON };
-    for family in Family::ALL {
-        let options = JointOptions { family, rounds: 0, ..JointOptions::default() };
-        let model = describe(&data, &Terms::new(covariates, p), &options).expect("a model");
-        let prediction = model.predict(cohort.covariates(0)).treated;
-        for mean in [5.0, 0.5 * prediction.mean_event_time, prediction.mean_event_time, 300.0, 700.0] {
-            let moved = model.with_mean(&prediction, mean);
-            // The square of an even grid, dense near zero.
-            let at = |k: usize| HORIZON * (k as f64 / 20_000.0).powi(2);
-            let beyond = |k: usize| 1.0 - model.event_share(&moved, at(k));
-            let area: f64 = (0..20_000).map(|k| 0.5 * (beyond(k) + beyond(k + 1)) * (at(k + 1) - at(k))).sum();
-            assert!((area / moved.mean_event_time - 1.0).abs() < 1e-6, "{family}: {area}, {moved:?}");
-            // Truncated means have a limit below the horizon.
-            assert!(
-                mean > 300.0 || (moved.mean_event_time / mean - 1.0).abs() < 1e-9,
-                "{family}: asked {mean}, {moved:?}"
-            );
-            assert!(moved.mean_event_time <= mean * (1.0 + 1e-9), "{family}: asked {mean}, {moved:?}");
-            assert_eq!((moved.cure_probability, moved.log_sigma), (prediction.cure_probability, prediction.log_sigma));
-        }
-        assert_eq!(model.with_mean(&prediction, prediction.mean_event_time), prediction);
     }
 }
 

@@ -23,10 +23,7 @@ pub(crate) use tune::KEPT_COORDINATES;
 
 use crate::arm::{Arm, ByArm};
 use crate::constraint::Unserved;
-use crate::correction::{
-    Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, corrected_cure, corrected_time,
-    pooled,
-};
+use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, pooled};
 use crate::effect::{Corrected, Effect, Four, all_four};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
@@ -101,23 +98,24 @@ pub(crate) fn learn(
         };
         deals[0].values = deal_values(&effects, &residuals);
         let mut of_deals = vec![corrected(&effects)];
+        let mut of_residuals: Vec<Vec<Residual>> = Vec::new();
         for (d, &folds) in sizes.iter().enumerate().skip(1) {
             setting.deal(folds, seed_of_deal(seed, d));
             let again = deal(&setting, &terms, &joint_options, watch)?;
             of_deals.push(corrected(&again.effects));
             averages.extend(split_averages(&setting, d, &again.effects));
             deals.push(Deal { values: deal_values(&again.effects, &again.residuals), ..again.deal });
-            for (sum, r) in residuals.iter_mut().zip(&again.residuals) {
-                *sum = Residual { cure: sum.cure + r.cure, time: sum.time + r.time };
-            }
+            of_residuals.push(again.residuals);
         }
-        let n = sizes.len() as f64;
-        residuals.iter_mut().for_each(|r| *r = Residual { cure: r.cure / n, time: r.time / n });
+        for (i, residual) in residuals.iter_mut().enumerate() {
+            let all: Vec<Residual> = std::iter::once(*residual).chain(of_residuals.iter().map(|r| r[i])).collect();
+            *residual = Residual::mean(&all);
+        }
         for (i, effect) in effects.iter_mut().enumerate() {
             if let Ok(e) = effect {
                 // Which units have groups does not depend on the deal.
                 let all: Vec<Corrected> = of_deals.iter().filter_map(|s| s[i]).collect();
-                e.corrected = Some(pooled(&all));
+                e.corrected = Some(pooled(&all, &setting.ground.grid));
             }
         }
     }
@@ -132,7 +130,8 @@ fn deal_values(effects: &Estimates, residuals: &[Residual]) -> Vec<DealValues> {
         DealValues {
             cure_probability: corrected.map_or(nothing, |c| c.cure_probability),
             mean_event_time: corrected.map_or(nothing, |c| c.mean_event_time),
-            residual: *residual,
+            // What is told of deals is told of the two effects.
+            residual: Residual { survival: Residual::default().survival, ..*residual },
         }
     };
     effects.iter().zip(residuals).map(of).collect()
@@ -291,8 +290,9 @@ impl Matching<'_> {
         let mut effects = vec![Effect::NOTHING; units.len()];
         let expected = &predictions.of_pool[number];
         let note = |estimand: Estimand, arm: Arm, offset: &mut Offset, found: &Found<'_>| {
-            let members = found.ranks.iter().map(|&r| expected[arm][r as usize]);
-            *offset = Offset::of(estimand, &found.estimate, members);
+            let members = found.ranks.iter().map(|&r| &expected[arm][r as usize]);
+            let seen = || ground.pools[arm].event_shares(found.ranks, &ground.grid);
+            *offset = Offset::of(estimand, &found.estimate, members, seen);
         };
         let search = |estimand: Estimand, arm: Arm| match tuned.search(number, estimand, arm) {
             Some(search) => Ready::AtHand(search),
@@ -316,27 +316,21 @@ impl Matching<'_> {
                 there.map(|(o, _)| o.value * o.value - o.variance).sum::<f64>()
             })
         });
-        let certainty = model.certainty();
-        let standardised = setting.x.rows(&units);
-        let spreads = ByEstimand::of(|estimand| certainty.spreads(estimand, &standardised));
-        let residual = |q: usize| {
+        let spreads = model.certainty().spreads(&setting.x.rows(&units));
+        let finish = |(q, effect): (usize, &mut Effect)| {
+            let i = units[q] as usize;
+            let opinion = Opinion { predicted: predictions.of_unit[i], spreads: spreads[q] };
+            let corrected = correct(&model.predictor, &opinion, &offsets_of(q), &weight, &ground.grid);
+            effect.corrected = Some(corrected);
             if !is_served[q] {
                 return Residual::default();
             }
-            let (i, arm, offsets) = (units[q] as usize, cohort.arm(units[q] as usize), offsets_of(q));
-            let p = &predictions.of_unit[i][arm];
-            let cured = corrected_cure(p, offsets.cure[arm].value, weight.cure);
-            // The residual is that of the corrected curve, so its latency has the corrected mean.
-            let mean = corrected_time(p, offsets.time[arm].value, weight.time, cohort.horizon());
-            let p = model.predictor.with_mean(p, mean);
-            setting.censoring[arm].residual(&model.predictor, &p, cured, cohort.time(i), cohort.event(i))
+            // What the outcome says beyond the corrected curve, in the unit's own arm.
+            let arm = cohort.arm(i);
+            let (cured, shares) = (corrected.cure_probability[arm], corrected.shape[arm].shares());
+            setting.censoring[arm].residual(cured, &shares, cohort.time(i), cohort.event(i))
         };
-        let residuals = (0..units.len()).into_par_iter().with_min_len(64).map(residual).collect();
-        for (q, effect) in effects.iter_mut().enumerate() {
-            let predicted = predictions.of_unit[units[q] as usize];
-            let opinion = Opinion { predicted, spread: spreads.each_ref().map(|s| s[q]) };
-            effect.corrected = Some(correct(&opinion, &offsets_of(q), &weight, cohort.horizon()));
-        }
+        let residuals = effects.par_iter_mut().enumerate().with_min_len(64).map(finish).collect();
         let mut effects: Estimates = effects.into_iter().map(Ok).collect();
         filled.unserved.into_iter().for_each(|(q, why)| effects[q] = Err(why));
         Matched { units, effects, residuals, leftover }

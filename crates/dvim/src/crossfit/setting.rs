@@ -61,7 +61,8 @@ impl Standardised {
     pub(crate) fn expected(&self, ground: &Ground<'_>, model: &FoldModel) -> ByArm<Vec<Expected>> {
         ByArm::of(|arm| {
             let rows = ground.pools[arm].units.par_iter().map(|&i| self.row(i as usize));
-            model.predictor.predict_arm(arm, rows).into_iter().map(Expected::from).collect()
+            let predicted = model.predictor.predict_arm(arm, rows);
+            predicted.par_iter().with_min_len(256).map(|p| model.expected(p, &ground.grid)).collect()
         })
     }
 }
@@ -90,13 +91,14 @@ impl<'a> Setting<'a> {
     ) -> Setting<'a> {
         let cohort = ground.cohort;
         let x = Standardised::new(cohort, scaling);
+        let grid = &ground.grid;
         let censoring = ground.pools.each_ref().map(|pool| {
             let units: Vec<usize> = pool.units.iter().map(|&i| i as usize).collect();
             let time: Vec<f64> = units.iter().map(|&i| cohort.time(i)).collect();
             // Reaching H is not censoring: nobody is lost there.
             let lost: Vec<bool> =
                 units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
-            Censoring::new(&time, &lost, cohort.horizon(), options.smallest_censoring_survival)
+            Censoring::new(&time, &lost, grid.clone(), options.smallest_censoring_survival)
         });
         let folds = options.deals()[0];
         let fold_of = deal_folds(cohort, folds, seed);

@@ -126,7 +126,9 @@ pub(super) fn choose<'a>(
                 let of_size = |&k: &usize| {
                     let k = k.min(members.len());
                     let group = pool.estimate(&members[..k], &squared[..k], ranks);
-                    let offset = Offset::of(estimand, &group, ranks.iter().map(|&r| expected[r as usize]));
+                    let members = ranks.iter().map(|&r| &expected[r as usize]);
+                    let seen = || pool.event_shares(ranks, &setting.ground.grid);
+                    let offset = Offset::of(estimand, &group, members, seen);
                     (group, offset)
                 };
                 sizes.iter().map(of_size).collect()

@@ -4,7 +4,7 @@ use super::Predictor;
 use super::likelihood::Widths;
 use super::matrix::dot;
 use crate::arm::{Arm, ByArm};
-use crate::estimand::Estimand;
+use crate::estimand::{ByEstimand, Estimand};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -23,6 +23,15 @@ impl Spread {
         let rho = self.covariance / f64::sqrt(self.variance.control * self.variance.treated);
         if rho.is_finite() { rho.clamp(-1.0, 1.0) } else { 0.0 }
     }
+}
+
+/// How far from the truth a model may be for one unit, in both estimands.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spreads {
+    /// Of the cure logit, and of the log of the mean event time.
+    pub of: ByEstimand<Spread>,
+    /// Covariance of the cure logit in one arm (first) and the log of the mean event time in another.
+    pub cross: ByArm<ByArm<f64>>,
 }
 
 /// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.
@@ -53,56 +62,57 @@ impl<'a> Certainty<'a> {
         self.covariance.into_owned()
     }
 
-    /// For each row of row-major covariates the covariance (control, treated, between them) of what `part` is reported
-    /// on: the cure logit, or the log of the mean event time, by the delta method. On all threads; the same bits on
-    /// any number.
+    /// For each row of row-major covariates the covariance of the cure logit and the log of the mean event time in both
+    /// arms, by the delta method. On all threads; the same bits on any number.
     ///
     /// # Panics
     /// If the rows are not complete.
-    pub fn spreads(&self, part: Estimand, covariates: &[f64]) -> Vec<Spread> {
+    pub fn spreads(&self, covariates: &[f64]) -> Vec<Spreads> {
         let model = self.predictor;
         if model.n_covariates == 0 {
             return Vec::new();
         }
         assert_eq!(covariates.len() % model.n_covariates, 0, "complete rows");
-        let room = || (Vec::with_capacity(model.columns.len()), ByArm::default());
+        let room = || (Vec::with_capacity(model.columns.len()), ByEstimand::default());
         covariates
             .par_chunks(model.n_covariates)
             .with_min_len(256)
-            .map_init(room, |(row, gradients), x| self.spread_with(part, x, row, gradients))
+            .map_init(room, |(row, gradients), x| self.spreads_with(x, row, gradients))
             .collect()
     }
 
-    fn spread_with(&self, part: Estimand, x: &[f64], row: &mut Vec<f64>, gradients: &mut ByArm<Vec<f64>>) -> Spread {
+    fn spreads_with(&self, x: &[f64], row: &mut Vec<f64>, gradients: &mut ByEstimand<ByArm<Vec<f64>>>) -> Spreads {
         let model = self.predictor;
         let Widths { all, cure, time } = model.widths();
         let size = model.n_parameters();
         let predicted = model.predict_with(x, row);
         // The gradient in an arm's parameters is zero outside of the part's, which stand together.
-        let first = match part {
-            Estimand::Cure => 0,
-            Estimand::Time => cure,
-        };
-        for (gradient, p) in gradients.each_mut().into_iter().zip(predicted) {
+        let first = ByEstimand { cure: 0, time: cure };
+        for (arm, p) in Arm::BOTH.into_iter().zip(predicted) {
+            let gradient = &mut gradients.cure[arm];
             gradient.clear();
-            match part {
-                Estimand::Cure => gradient.extend_from_slice(&row[..cure]),
-                Estimand::Time => {
-                    let u_horizon = libm::log(model.horizon);
-                    let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
-                    gradient.extend(row[all - time..].iter().map(|x| location * x));
-                    gradient.push(log_sigma);
-                }
-            }
+            gradient.extend_from_slice(&row[..cure]);
+            let gradient = &mut gradients.time[arm];
+            gradient.clear();
+            let u_horizon = libm::log(model.horizon);
+            let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
+            gradient.extend(row[all - time..].iter().map(|x| location * x));
+            gradient.push(log_sigma);
         }
-        let form = |a: Arm, b: Arm| -> f64 {
-            let (left, right) = (&gradients[a], &gradients[b]);
-            let (z, y) = (a.index(), b.index());
-            let line =
-                |k: usize| &self.covariance[(z * size + first + k) * 2 * size + y * size + first..][..right.len()];
+        let form = |(part, a): (Estimand, Arm), (other, b): (Estimand, Arm)| -> f64 {
+            let (left, right) = (&gradients[part][a], &gradients[other][b]);
+            let (from, at) = (a.index() * size + first[part], b.index() * size + first[other]);
+            let line = |k: usize| &self.covariance[(from + k) * 2 * size + at..][..right.len()];
             left.iter().enumerate().map(|(k, g)| g * dot(right, line(k))).sum()
         };
-        Spread { variance: ByArm::of(|arm| form(arm, arm).max(0.0)), covariance: form(Arm::Control, Arm::Treated) }
+        let spread = |part: Estimand| Spread {
+            variance: ByArm::of(|arm| form((part, arm), (part, arm)).max(0.0)),
+            covariance: form((part, Arm::Control), (part, Arm::Treated)),
+        };
+        Spreads {
+            of: ByEstimand::of(spread),
+            cross: ByArm::of(|a| ByArm::of(|b| form((Estimand::Cure, a), (Estimand::Time, b)))),
+        }
     }
 
     /// Covariance of `(cure logit, location, ln σ)` under control, then under treatment.

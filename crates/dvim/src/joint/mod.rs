@@ -27,7 +27,7 @@ mod terms;
 use std::fmt;
 
 use certainty::inverse_with_floor;
-pub use certainty::{Certainty, Spread};
+pub use certainty::{Certainty, Spread, Spreads};
 use certificate::CONVERGED;
 pub use certificate::{Certificate, Flag};
 use climb::{Climb, Layout, Problem, Role, Sought};

@@ -214,46 +214,6 @@ impl Predictor {
         self.family.event_share(u_horizon, libm::log(time), prediction.location, prediction.log_sigma)
     }
 
-    /// The same prediction with the location moved until `E[T | T < H]` is `mean`, which lies between zero and the
-    /// horizon.
-    ///
-    /// The mean grows with the location, and its logarithm less than that, so the first step `ln(mean/m)` stops short:
-    /// steps are doubled until the mean is passed, and the location is then found by regula falsi (Illinois). A
-    /// family may not reach it, since truncated means have a limit below the horizon where events crowd towards it: the
-    /// location then moves by some thirty times the spread of the log event time, and the mean is the one there.
-    pub fn with_mean(&self, prediction: &Prediction, mean: f64) -> Prediction {
-        let u_horizon = libm::log(self.horizon);
-        let of = |location: f64| self.family.mean(u_horizon, location, prediction.log_sigma);
-        let miss = |location: f64| libm::log(of(location) / mean);
-        let (mut a, mut at_a) = (prediction.location, libm::log(prediction.mean_event_time / mean));
-        if at_a == 0.0 || !at_a.is_finite() {
-            return *prediction;
-        }
-        let farthest = 30.0 * libm::exp(prediction.log_sigma);
-        let mut step = -at_a;
-        let (mut b, mut at_b) = (a + step, miss(a + step));
-        while at_a * at_b > 0.0 && (b - prediction.location).abs() < farthest {
-            step *= 2.0;
-            (a, at_a) = (b, at_b);
-            b += step;
-            at_b = miss(b);
-        }
-        for _ in 0..100 {
-            if at_a * at_b >= 0.0 || at_b.abs() < 1e-12 {
-                break;
-            }
-            let c = b - at_b * (b - a) / (at_b - at_a);
-            let at_c = miss(c);
-            if at_c * at_b < 0.0 {
-                (a, at_a) = (b, at_b);
-            } else {
-                at_a *= 0.5;
-            }
-            (b, at_b) = (c, at_c);
-        }
-        if at_b.is_finite() { Prediction { location: b, mean_event_time: of(b), ..*prediction } } else { *prediction }
-    }
-
     /// [`Predictor::event_share`] at many times, given by their logarithms and up to the horizon; good for sums.
     pub fn event_shares(&self, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
         let Prediction { location, log_sigma, .. } = *prediction;
