@@ -323,7 +323,7 @@ fn spreads_are_the_delta_method() {
     let certainty = model.certainty(kappa);
     let rows = &units.covariates[..30 * units.p];
     let spreads = certainty.spreads(rows);
-    for i in 0..30 {
+    for (i, found) in spreads.iter().enumerate() {
         let v = model.covariance(units.x(i), kappa);
         let slopes = model.predict(units.x(i)).into_array().map(|p| [0.0, 1.0, (2.0 * p.log_sigma).exp()]);
         let form = |z: usize, y: usize| -> f64 {
@@ -332,15 +332,15 @@ fn spreads_are_the_delta_method() {
         };
         let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * (1e-3 + b.abs());
         let three = |s: &Spread| [s.variance.control, s.variance.treated, s.covariance];
-        for (found, expected) in three(&spreads[i].of.cure).into_iter().zip([v[0][0], v[3][3], v[0][3]]) {
+        for (found, expected) in three(&found.of.cure).into_iter().zip([v[0][0], v[3][3], v[0][3]]) {
             assert!(close(found, expected), "{i}: {found} {expected}");
         }
-        for (found, expected) in three(&spreads[i].of.time).into_iter().zip([form(0, 0), form(1, 1), form(0, 1)]) {
+        for (found, expected) in three(&found.of.time).into_iter().zip([form(0, 0), form(1, 1), form(0, 1)]) {
             assert!(close(found, expected), "{i}: {found} {expected}");
         }
         for (z, y) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let expected: f64 = (0..3).map(|b| slopes[y][b] * v[3 * z][3 * y + b]).sum();
-            let found = spreads[i].cross.into_array()[z].into_array()[y];
+            let found = found.cross.into_array()[z].into_array()[y];
             assert!(close(found, expected), "{i}: {found} {expected}");
         }
     }
