@@ -168,7 +168,7 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     };
     let unserved = groups.unserved(needed);
     let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
-    let layout = Layout { matched: corrected.is_some(), horizon, splits: false, ..Layout::of(cohort, fit) };
+    let layout = Layout { corrected: corrected.is_some(), horizon, splits: false, ..Layout::of(cohort, fit) };
     let id = unit.map(|i| cohort.ids().text(i));
     let row = EffectRow {
         id: id.clone().unwrap_or(Cow::Borrowed("")),

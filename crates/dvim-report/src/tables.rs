@@ -5,6 +5,7 @@ use dvim::internal::arm::ByArm;
 use dvim::internal::cohort::{Arm, Cohort, Recorded};
 use dvim::internal::constraint::Unserved;
 use dvim::internal::cure::Part;
+use dvim::internal::curve::{Estimate, Grid};
 use dvim::internal::effect::Effect;
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
@@ -54,10 +55,50 @@ pub const EFFECT_COLUMNS: [&str; 33] = [
     "mean_event_time_control_high",
 ];
 
-/// Further columns under the adjusted estimator: what the groups alone gave.
-pub const MATCHED_COLUMNS: [&str; 2] = ["cure_effect_matched", "time_effect_matched"];
+/// The difference in restricted mean survival time up to H, its two parts, and the value of each arm.
+pub const RMST_COLUMNS: [&str; 20] = [
+    "rmst_effect",
+    "rmst_effect_se",
+    "rmst_effect_low",
+    "rmst_effect_high",
+    "rmst_from_cure",
+    "rmst_from_cure_se",
+    "rmst_from_cure_low",
+    "rmst_from_cure_high",
+    "rmst_from_time",
+    "rmst_from_time_se",
+    "rmst_from_time_low",
+    "rmst_from_time_high",
+    "rmst_treated",
+    "rmst_treated_se",
+    "rmst_treated_low",
+    "rmst_treated_high",
+    "rmst_control",
+    "rmst_control_se",
+    "rmst_control_low",
+    "rmst_control_high",
+];
 
-/// Further columns where there are several deals: standard deviations of a patient's effects over the splits that left
+/// Columns of corrected effects: the median of each arm, then what each effect is made of: the model's value, what the
+/// groups alone gave, and the weight by which they moved it.
+pub const CORRECTED_COLUMNS: [&str; 14] = [
+    "median_treated",
+    "median_treated_se",
+    "median_treated_low",
+    "median_treated_high",
+    "median_control",
+    "median_control_se",
+    "median_control_low",
+    "median_control_high",
+    "cure_effect_model",
+    "cure_effect_matched",
+    "cure_weight",
+    "time_effect_model",
+    "time_effect_matched",
+    "time_weight",
+];
+
+/// Columns where there are several deals: standard deviations of a patient's effects over the splits that left
 /// the patient out.
 pub const SPLIT_COLUMNS: [&str; 2] = ["cure_effect_split_sd", "time_effect_split_sd"];
 
@@ -280,10 +321,10 @@ impl<'a> EffectRow<'a> {
         layout.columns().iter().zip(&cells).map(|(name, cell)| (name.to_string(), cell.json())).collect()
     }
 
-    /// The cells, in the order of [`EFFECT_COLUMNS`] and, with `matched`, of [`MATCHED_COLUMNS`].
+    /// The cells, in the order of [`Layout::columns`].
     pub fn cells(self, layout: &Layout) -> Vec<Cell<'a>> {
         const ARMS: [Arm; 2] = [Arm::Treated, Arm::Control];
-        let mut out = Vec::with_capacity(EFFECT_COLUMNS.len() + MATCHED_COLUMNS.len() + SPLIT_COLUMNS.len());
+        let mut out = Vec::with_capacity(layout.width());
         out.resize_with(EFFECT_COLUMNS.len(), || Cell::Nothing);
         (out[0], out[1]) = (Cell::Text(self.id), Cell::Text(self.treatment.into()));
         if let Some(e) = self.effect {
@@ -314,9 +355,34 @@ impl<'a> EffectRow<'a> {
             flags.push_str(flag);
         }
         out[14] = Cell::Text(flags.into());
-        if layout.matched {
-            out.push(self.effect.map_or(Cell::Nothing, |e| Cell::Number(e.cure_matched())));
-            out.push(Cell::maybe(self.effect.and_then(Effect::time_matched)));
+        let put = |out: &mut Vec<Cell<'a>>, estimate: Option<Estimate>| {
+            out.push(Cell::maybe(estimate.map(|e| e.0)));
+            out.push(Cell::maybe(estimate.and_then(|e| e.1.se)));
+            out.push(Cell::maybe(estimate.map(|e| e.1.low)));
+            out.push(Cell::maybe(estimate.map(|e| e.1.high)));
+        };
+        let ends = self.effect.and_then(|e| e.ends(layout.horizon));
+        let split = ends.map(|e| e.rmst_split(layout.quantile));
+        put(&mut out, split.map(|s| s.effect));
+        put(&mut out, split.map(|s| s.from_cure));
+        put(&mut out, split.map(|s| s.from_time));
+        ARMS.into_iter().for_each(|z| put(&mut out, ends.map(|e| e.rmst(z, layout.quantile))));
+        if layout.corrected {
+            let corrected = self.effect.and_then(|e| e.corrected.as_ref());
+            let curves = corrected.filter(|_| layout.horizon == layout.grid.horizon()).map(|c| c.curves(&layout.grid));
+            for z in ARMS {
+                let median = curves.as_ref().and_then(|c| c.median(z, layout.quantile));
+                out.push(Cell::maybe(median.map(|m| m.0)));
+                out.push(Cell::maybe(median.map(|m| m.1)));
+                out.push(Cell::maybe(median.and_then(|m| m.2[0])));
+                out.push(Cell::maybe(median.and_then(|m| m.2[1])));
+            }
+            for estimand in Estimand::BOTH {
+                let model = corrected.map(|c| c.model[estimand].treated - c.model[estimand].control);
+                out.push(Cell::maybe(model));
+                out.push(Cell::maybe(self.effect.and_then(|e| e.matched(estimand))));
+                out.push(Cell::maybe(corrected.map(|c| c.weight[estimand])));
+            }
         }
         if layout.splits {
             let spread = self.effect.and_then(|e| e.corrected).and_then(|c| c.split_sd);
@@ -333,8 +399,10 @@ pub struct Layout {
     pub horizon: f64,
     /// Normal quantile of the intervals.
     pub quantile: f64,
-    /// Whether what the groups alone gave stands beside the corrected effects.
-    pub matched: bool,
+    /// Whether effects were corrected: what they are made of stands beside them.
+    pub corrected: bool,
+    /// The times at which curves are held.
+    pub grid: Grid,
     /// Whether the spread over the splits that left a patient out stands there too.
     pub splits: bool,
 }
@@ -342,9 +410,15 @@ pub struct Layout {
 impl Layout {
     /// The names of the columns.
     pub fn columns(&self) -> Vec<&'static str> {
-        let matched: &[&str] = if self.matched { &MATCHED_COLUMNS } else { &[] };
+        let corrected: &[&str] = if self.corrected { &CORRECTED_COLUMNS } else { &[] };
         let splits: &[&str] = if self.splits { &SPLIT_COLUMNS } else { &[] };
-        [&EFFECT_COLUMNS, matched, splits].concat()
+        [&EFFECT_COLUMNS[..], &RMST_COLUMNS, corrected, splits].concat()
+    }
+
+    /// Their number.
+    fn width(&self) -> usize {
+        let corrected = if self.corrected { CORRECTED_COLUMNS.len() } else { 0 };
+        EFFECT_COLUMNS.len() + RMST_COLUMNS.len() + corrected + if self.splits { SPLIT_COLUMNS.len() } else { 0 }
     }
 
     /// That of a run.
@@ -352,7 +426,8 @@ impl Layout {
         Layout {
             horizon: cohort.horizon(),
             quantile: two_sided(fit.options.confidence),
-            matched: fit.is_corrected(),
+            corrected: fit.is_corrected(),
+            grid: Grid::of(cohort),
             splits: fit.deals.len() > 1,
         }
     }

@@ -25,7 +25,7 @@ pub const CELLS: usize = 16;
 const INNER: usize = CELLS - 1;
 
 /// Times at which curves are held: 0, fifteen in between, H.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
     times: [f64; CELLS + 1],
     log_times: [f64; CELLS],
@@ -381,6 +381,8 @@ pub struct Curves<'g> {
     pub of: ByArm<Curve<'g>>,
     /// What they come to at H.
     pub ends: Ends,
+    /// What F changes with m in each arm.
+    drift: ByArm<[f64; CELLS + 1]>,
     /// In each arm, the variance of the shape of F in terms of one event.
     shape_variance: ByArm<f64>,
 }
@@ -390,7 +392,8 @@ impl<'g> Curves<'g> {
     /// varies beyond its mean in each arm, in terms of one event: w²/events of the group.
     pub fn new(grid: &'g Grid, ends: Ends, shape: &ByArm<Shape>, shape_variance: ByArm<f64>) -> Curves<'g> {
         let of = |z: Arm| Curve::new(grid, ends.cured[z], ends.mean_event_time[z], &shape[z]);
-        Curves { of: ByArm::of(of), ends, shape_variance }
+        let of = ByArm::of(of);
+        Curves { of, ends, drift: of.each_ref().map(Curve::drift), shape_variance }
     }
 
     fn grid(&self) -> &'g Grid {
@@ -429,7 +432,7 @@ impl<'g> Curves<'g> {
         Reading {
             value: curve.survival(t),
             by_cure: curve.event_share(t),
-            by_mean: -left * dot(&at, &curve.drift()),
+            by_mean: -left * dot(&at, &self.drift[arm]),
             by_share: at.map(|x| -left * x),
         }
     }
@@ -444,7 +447,7 @@ impl<'g> Curves<'g> {
         let (area, at, share) = (self.grid().area(h), self.grid().at(h), curve.event_share(h));
         let under = dot(&area, &curve.shares) / (share * share);
         let by_share: [f64; CELLS + 1] = std::array::from_fn(|k| under * at[k] - area[k] / share);
-        Some(Reading { value, by_cure: 0.0, by_mean: dot(&by_share, &curve.drift()), by_share })
+        Some(Reading { value, by_cure: 0.0, by_mean: dot(&by_share, &self.drift[arm]), by_share })
     }
 
     /// S(t) in an arm.
@@ -481,14 +484,35 @@ impl<'g> Curves<'g> {
         let at = self.survival(arm, value, quantile).1;
         let (cell, _) = grid.place(value);
         let density = (1.0 - curve.cured) * (curve.shares[cell + 1] - curve.shares[cell]) / grid.width(cell);
-        let limits: Vec<Interval> = grid.times.iter().map(|&t| self.survival(arm, t, quantile).1).collect();
-        let reached = |end: &dyn Fn(&Interval) -> f64| {
-            let mut below: [f64; CELLS + 1] = std::array::from_fn(|k| 1.0 - end(&limits[k]));
-            below[0] = 0.0;
-            (1..=CELLS).for_each(|k| below[k] = below[k].max(below[k - 1]));
-            first_reach(grid, &below, 0.5)
+        // From the median outwards: limits are linear between the knots.
+        let limit = |k: usize, low: bool| {
+            let i = self.survival(arm, grid.times[k], quantile).1;
+            if low { i.low } else { i.high }
         };
-        let ends = [reached(&|i| i.low).map(|t| t.min(value)), reached(&|i| i.high).map(|t| t.max(value))];
+        let crossing = |k: usize, before: f64, after: f64| {
+            let into = if before > after { ((before - 0.5) / (before - after)).clamp(0.0, 1.0) } else { 0.0 };
+            grid.times[k] + into * grid.width(k)
+        };
+        let (mut k, mut after) = (cell + 1, limit(cell + 1, true));
+        let low = loop {
+            let before = if k == 1 { 1.0 } else { limit(k - 1, true) };
+            if before > 0.5 || k == 1 {
+                break crossing(k - 1, before, after);
+            }
+            (k, after) = (k - 1, before);
+        };
+        let (mut k, mut before) = (cell, if cell == 0 { 1.0 } else { limit(cell, false) });
+        let high = loop {
+            if k == CELLS {
+                break None;
+            }
+            let after = limit(k + 1, false);
+            if after <= 0.5 {
+                break Some(crossing(k, before, after));
+            }
+            (k, before) = (k + 1, after);
+        };
+        let ends = [Some(low.min(value)), high.map(|t| t.max(value))];
         Some((value, at.se.unwrap_or(f64::NAN) / density.max(1e-12 / grid.horizon()), ends))
     }
 }

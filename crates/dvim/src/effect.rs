@@ -264,6 +264,14 @@ impl Effect {
         self.cure_probability(Arm::Treated) - self.cure_probability(Arm::Control)
     }
 
+    /// What the groups alone give.
+    pub fn matched(&self, estimand: Estimand) -> Option<f64> {
+        match estimand {
+            Estimand::Cure => Some(self.cure_matched()),
+            Estimand::Time => self.time_matched(),
+        }
+    }
+
     /// What the cure groups alone give for π.
     pub fn cure_matched(&self) -> f64 {
         self.groups.cure[Arm::Treated].curve.survival - self.groups.cure[Arm::Control].curve.survival
