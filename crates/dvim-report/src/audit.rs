@@ -9,6 +9,7 @@ use dvim::internal::audit::balance::{Agreement, Balance};
 use dvim::internal::audit::follow_up::FollowUp;
 use dvim::internal::audit::heterogeneity::{Tested, Varies};
 use dvim::internal::audit::sensitivity::Choice;
+use dvim::internal::audit::standardised::{Band, Standardised};
 use dvim::internal::cohort::{Arm, Cohort};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -369,6 +370,60 @@ impl VariesRecord {
     }
 }
 
+/// A value over time with its limits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BandRecord {
+    /// The estimate at each time.
+    pub estimate: Vec<f64>,
+    /// Its standard error.
+    pub se: Vec<f64>,
+    /// Limits that hold each at its own time.
+    pub low: Vec<f64>,
+    /// Limits that hold each at its own time.
+    pub high: Vec<f64>,
+    /// Limits that hold the whole curve.
+    pub band_low: Vec<f64>,
+    /// Limits that hold the whole curve.
+    pub band_high: Vec<f64>,
+}
+
+impl From<&Band> for BandRecord {
+    fn from(b: &Band) -> BandRecord {
+        let Band { estimate, se, low, high, band_low, band_high } = b.clone();
+        BandRecord { estimate, se, low, high, band_low, band_high }
+    }
+}
+
+/// The standardised survival curves of one population.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvesRecord {
+    /// `all`, `treated`, `control` or a subgroup.
+    pub population: String,
+    /// Its patients.
+    pub n_units: usize,
+    /// The times, from 0 to H; curves are linear in between.
+    pub times: Vec<f64>,
+    /// Survival had all been treated.
+    pub treated: BandRecord,
+    /// Survival had all been controls.
+    pub control: BandRecord,
+    /// Their difference.
+    pub difference: BandRecord,
+}
+
+impl From<&Standardised> for CurvesRecord {
+    fn from(s: &Standardised) -> CurvesRecord {
+        CurvesRecord {
+            population: s.population.clone(),
+            n_units: s.n_units,
+            times: s.times.clone(),
+            treated: (&s.arms.treated).into(),
+            control: (&s.arms.control).into(),
+            difference: (&s.difference).into(),
+        }
+    }
+}
+
 /// Runs from before there was a choice were audited.
 fn asked() -> bool {
     true
@@ -392,6 +447,9 @@ pub struct AuditRecord {
     pub left_out: Vec<String>,
     /// Balance and overlap; `null` under the adjusted estimator.
     pub balance: Option<BalanceRecord>,
+    /// Standardised survival curves of the arms, for each population.
+    #[serde(default)]
+    pub curves: Vec<CurvesRecord>,
     /// Effects over the horizon.
     pub horizons: Vec<HorizonRecord>,
     /// Other group sizes, on the same patients.
@@ -419,6 +477,7 @@ impl AuditRecord {
             by: audit.by.iter().map(By::to_string).collect(),
             left_out: audit.left_out.iter().map(|s| s.to_string()).collect(),
             balance: audit.balance.as_ref().map(|b| BalanceRecord::of(cohort, b)),
+            curves: audit.curves.iter().map(CurvesRecord::from).collect(),
             horizons: audit
                 .horizons
                 .iter()

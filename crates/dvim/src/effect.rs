@@ -48,7 +48,7 @@ impl Corrected {
     pub const NOTHING: Corrected = {
         const NO: ByArm<f64> = ByArm { control: 0.0, treated: 0.0 };
         let none = Spread { variance: NO, covariance: 0.0 };
-        let flat = Shape([0.0; 15]);
+        let flat = Shape::NOTHING;
         Corrected {
             cure_probability: NO,
             mean_event_time: NO,

@@ -42,7 +42,7 @@ fn residuals_without_censoring_are_those_of_the_full_data() {
     let time: Vec<f64> = (0..800).map(|i| cohort.time(i)).collect();
     let event: Vec<bool> = (0..800).map(|i| cohort.event(i)).collect();
     let grid = Grid::of(&cohort);
-    let censoring = Censoring::new(&time, &vec![false; 800], grid.clone(), 0.05);
+    let censoring = Censoring::new(&time, &vec![false; 800], grid, 0.05);
     // Events that come evenly, early and late.
     for power in [1.0, 0.4, 2.5] {
         let mut shares = grid.times().map(|t| (t / HORIZON).powf(power));

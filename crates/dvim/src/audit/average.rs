@@ -31,6 +31,7 @@ use crate::analysis::{Analysis, average, weighted_average};
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::cure::{CureModel, truncated_mean};
+use crate::curve::Grid;
 use crate::effect::{Effect, Four};
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::estimand::{ByEstimand, Estimand};
@@ -387,7 +388,13 @@ impl Means {
 pub fn average_effects(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Vec<AverageEffect>, Error> {
     let populations = Populations::new(cohort, &analysis.units, by)?;
     Ok(match Scores::of(cohort, analysis) {
-        Some(scores) => scores.averages(&populations),
+        Some(scores) => {
+            let grid = Grid::of(cohort);
+            let curves = scores.curves(&populations, &grid, grid.times());
+            let mut averages = scores.averages(&populations);
+            averages.extend(scores.averages_of_curves(&populations, &curves, &grid));
+            averages
+        }
         None => average_over(&Walk::new(cohort, analysis), &populations),
     })
 }

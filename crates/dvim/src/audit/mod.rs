@@ -14,10 +14,12 @@ pub mod individual;
 pub mod one_step;
 pub mod passes;
 pub mod sensitivity;
+pub mod standardised;
 pub mod verdict;
 
 use crate::analysis::Analysis;
 use crate::cohort::{Arm, Cohort};
+use crate::curve::Grid;
 use crate::error::Error;
 use average::{AverageEffect, By, Populations};
 use balance::Balance;
@@ -26,6 +28,7 @@ use heterogeneity::{Heterogeneity, Weighted};
 use one_step::Scores;
 use passes::{Gather, Group, Walk, part};
 use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
+use standardised::Standardised;
 
 /// Everything.
 ///
@@ -53,6 +56,8 @@ pub struct Audit {
     pub follow_up: [FollowUp; 3],
     /// Balance and overlap; `None` under the adjusted estimator.
     pub balance: Option<Balance>,
+    /// Standardised survival curves of the arms; empty where the estimator gives none.
+    pub curves: Vec<Standardised>,
     /// Effects over the horizon.
     pub horizons: Vec<AtHorizon>,
     /// Unmeasured confounding.
@@ -70,7 +75,7 @@ pub struct Audit {
 }
 
 /// What an audit of the adjusted estimator takes from groups, and why it compares no group sizes.
-pub const GROUPS_ALONE: &str = "balance, effects over the horizon, informative censoring and the always-uncured are those of the match groups alone, before the correction; group sizes are not compared, since each split chose its own (their losses are in summary.json)";
+pub const GROUPS_ALONE: &str = "balance is that of the match groups alone, before the correction; group sizes are not compared, since each split chose its own (their losses are in summary.json)";
 /// Why a run that did not ask for an audit has averages without standard errors.
 pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standard errors and intervals of averages, nor balance, heterogeneity and sensitivity";
 /// Why an audit of a constrained run compares no group sizes.
@@ -117,21 +122,21 @@ impl Audit {
     /// curves, from the groups alone.
     fn of_corrected(walk: &Walk<'_>, scores: &Scores<'_>, populations: &Populations) -> Audit {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
-        let averages = scores.averages(populations);
-        let grid = sensitivity::horizon_grid(cohort);
-        let seen = walk.gather(|arm, side| OfGroups {
-            counts: balance::Counts::new(walk, arm),
-            horizons: sensitivity::Horizons::new(walk, &grid, arm, side),
-            jumps: sensitivity::Jumps::new(walk, arm, side),
-        });
+        let mut averages = scores.averages(populations);
+        let grid = Grid::of(cohort);
+        let curves = scores.curves(populations, &grid, grid.times());
+        averages.extend(scores.averages_of_curves(populations, &curves, &grid));
+        let counts = walk.gather(|arm, _| balance::Counts::new(walk, arm));
+        let effect = averages.iter().find(|a| a.estimand == "cure_effect").and_then(|a| a.estimate);
         Audit {
-            balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
-            horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
+            balance: Some(Balance::from_counts(walk, part(&counts, |s| s))),
+            horizons: scores.horizons(populations, &grid, &sensitivity::horizon_grid(cohort)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
-            censoring: sensitivity::censoring(analysis),
-            always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
+            censoring: sensitivity::censoring(analysis).zip(effect).map(|(c, effect)| c.around(effect)),
+            always_uncured: curves.first().and_then(sensitivity::always_uncured_of_curves),
             heterogeneity: scores.heterogeneity(),
             averages,
+            curves,
             ..Audit::without_groups(cohort, populations, GROUPS_ALONE)
         }
     }
@@ -145,6 +150,7 @@ impl Audit {
             averages: Vec::new(),
             follow_up: FollowUp::of_all(cohort),
             balance: None,
+            curves: Vec::new(),
             horizons: Vec::new(),
             confounding: None,
             censoring: None,
@@ -169,6 +175,7 @@ impl Audit {
             left_out,
             follow_up: FollowUp::of_all(walk.cohort),
             balance: (!weighted).then(|| Balance::of(walk)),
+            curves: Vec::new(),
             horizons: Vec::new(),
             confounding: sensitivity::confounding(&averages, treated_share(walk.cohort, walk.analysis)),
             censoring: None,
@@ -201,6 +208,7 @@ impl Audit {
             left_out: if walk.is_constrained() { vec![NO_SIZES] } else { Vec::new() },
             follow_up: FollowUp::of_all(cohort),
             balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
+            curves: Vec::new(),
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
             censoring: sensitivity::censoring(analysis),
@@ -210,21 +218,6 @@ impl Audit {
             heterogeneity: Heterogeneity::from_sums(walk, &asked, part(&seen, |s| &s.varies)),
             averages,
         }
-    }
-}
-
-/// What is summed over the groups of an adjusted run.
-struct OfGroups<'a> {
-    counts: balance::Counts,
-    horizons: sensitivity::Horizons<'a>,
-    jumps: sensitivity::Jumps,
-}
-
-impl Gather for OfGroups<'_> {
-    fn add(&mut self, group: &Group<'_>) {
-        self.counts.add(group);
-        self.horizons.add(group);
-        self.jumps.add(group);
     }
 }
 

@@ -13,7 +13,7 @@
 //! terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ, because units are independent and everything else was
 //! learned from other units [Chernozhukov et al. 2018].
 //!
-//! The residual is that of the corrected curve (`Predictor::with_mean`). With the model's own latency beside a
+//! The residual is that of the corrected curve. With the model's own latency beside a
 //! corrected mean the correction counted twice: the one-step mean time then covered 93 % at n = 2,000 and the test of
 //! heterogeneity rejected 15 % where the effect is constant.
 //!
@@ -22,11 +22,13 @@
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
 use crate::analysis::Analysis;
+use crate::arm::ByArm;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
 use crate::distribution::f_upper_tail;
+use crate::effect::Corrected;
 use crate::estimand::Estimand;
-use crate::fold::Deal;
+use crate::fold::{Deal, DealValues};
 use crate::interval::two_sided;
 use crate::joint::Spread;
 use crate::martingale::Residual;
@@ -97,11 +99,107 @@ impl<'a> Scores<'a> {
         rho / self.propensity_of(self.arm(i), i)
     }
 
-    fn arm(&self, i: usize) -> Arm {
+    pub(super) fn arm(&self, i: usize) -> Arm {
         self.cohort.arm(self.unit(i))
     }
 
-    fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
+    /// Number of estimated units.
+    pub(super) fn n_units(&self) -> usize {
+        self.analysis.effects.len()
+    }
+
+    /// The confidence level of intervals.
+    pub(super) fn confidence(&self) -> f64 {
+        self.analysis.fit.options.confidence
+    }
+
+    /// The corrected values of an estimated unit.
+    pub(super) fn corrected(&self, i: usize) -> &Corrected {
+        self.analysis.effects[i].corrected.as_ref().expect("scores are of corrected effects")
+    }
+
+    /// The residual of an estimated unit in its own arm.
+    pub(super) fn residual(&self, i: usize) -> &Residual {
+        &self.residuals[self.unit(i)]
+    }
+
+    /// The case weight of an estimated unit.
+    pub(super) fn case_weight(&self, i: usize) -> f64 {
+        self.cohort.weight(self.unit(i))
+    }
+
+    /// Whether an estimated unit is in population `p`, and the probability of that given its covariates.
+    pub(super) fn membership(&self, populations: &Populations, p: usize, i: usize) -> (bool, f64) {
+        let member = populations.of(i).contains(&(p as u16));
+        let given = match populations.names[p].as_str() {
+            "treated" if p == 1 => self.propensity_of(Arm::Treated, i),
+            "control" if p == 2 => self.propensity_of(Arm::Control, i),
+            _ => f64::from(u8::from(member)),
+        };
+        (member, given)
+    }
+
+    /// Rows of `k` terms, one for each estimated unit, summed over clusters where there are some; and how many
+    /// independent rows there are, `size` where each unit stands for itself.
+    pub(super) fn summed_by_cluster(&self, terms: Vec<f64>, k: usize, size: usize) -> (Vec<f64>, f64) {
+        let Some(clusters) = &self.cohort.extras().cluster else { return (terms, size as f64) };
+        let mut order: Vec<(u32, usize)> = (0..self.n_units()).map(|i| (clusters[self.unit(i)], i)).collect();
+        order.sort_unstable();
+        let mut out = Vec::new();
+        for same in order.chunk_by(|a, b| a.0 == b.0) {
+            let sum = (0..k).map(|j| same.iter().map(|(_, i)| terms[i * k + j]).sum::<f64>());
+            out.extend(sum);
+        }
+        let n = (out.len() / k.max(1)) as f64;
+        (out, n)
+    }
+
+    /// Covariance over deals (row-major) of the one-step means of four quantities, and the number of deals; `None` where
+    /// there is one.
+    pub(super) fn between_deals_of(
+        &self,
+        populations: &Populations,
+        p: usize,
+        of: impl Fn(&DealValues, Arm) -> ([f64; 4], [f64; 4]),
+    ) -> Option<(Vec<f64>, usize)> {
+        let n = self.deals.len();
+        if n < 2 || self.deals.iter().any(|d| d.values.is_empty()) {
+            return None;
+        }
+        let mean_of = |deal: &Deal| {
+            let (mut sums, mut total) = ([0.0; 4], 0.0);
+            for i in 0..self.n_units() {
+                let (member, given) = self.membership(populations, p, i);
+                let (own, weight) = (self.arm(i), self.case_weight(i));
+                let (value, residual) = of(&deal.values[self.unit(i)], own);
+                let by = given / self.propensity_of(own, i);
+                total += if member { weight } else { 0.0 };
+                for (s, (v, r)) in sums.iter_mut().zip(value.iter().zip(residual)) {
+                    *s += weight * (if member { *v } else { 0.0 } + by * r);
+                }
+            }
+            sums.map(|s| s / f64::max(total, f64::MIN_POSITIVE))
+        };
+        let all: Vec<[f64; 4]> = self.deals.iter().map(mean_of).collect();
+        let mean: [f64; 4] = std::array::from_fn(|k| all.iter().map(|v| v[k]).sum::<f64>() / n as f64);
+        let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
+        let covariance = (0..16).map(|k| product(k / 4, k % 4) / (n as f64 - 1.0)).collect();
+        Some((covariance, n))
+    }
+
+    /// What is left, in a mean over deals, of the variance between them of each arm's survival at H.
+    pub(super) fn survival_between_deals(&self, populations: &Populations, p: usize) -> Option<ByArm<f64>> {
+        let of = |values: &DealValues, own: Arm| {
+            let [c, t] = values.cure_probability.into_array();
+            let mut residual = [0.0; 4];
+            residual[own.index()] = values.residual.cure;
+            ([c, t, 0.0, 0.0], residual)
+        };
+        let (covariance, n) = self.between_deals_of(populations, p, of)?;
+        Some(ByArm { control: covariance[0] / n as f64, treated: covariance[5] / n as f64 })
+    }
+
+    pub(super) fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
         match arm {
             Arm::Treated => self.propensity[self.unit(i)],
             Arm::Control => 1.0 - self.propensity[self.unit(i)],

@@ -3,6 +3,7 @@
 
 use super::average::AverageEffect;
 use super::passes::{Gather, Group, Walk, part, unbiased};
+use super::standardised::Standardised;
 use crate::analysis::{self, Analysis, average};
 use crate::cohort::{Arm, Cohort};
 use crate::effect::{Effect, Four};
@@ -235,6 +236,21 @@ pub struct Censoring {
     pub censored_share: [f64; 2],
 }
 
+impl Censoring {
+    /// The same range around another estimate: what the groups say of the censored, of corrected effects.
+    pub(super) fn around(self, estimated: f64) -> Censoring {
+        let moved = |bound: f64| (bound + estimated - self.estimated).clamp(-1.0, 1.0);
+        Censoring {
+            least: moved(self.least),
+            all_events: moved(self.all_events),
+            estimated,
+            all_cured: moved(self.all_cured),
+            most: moved(self.most),
+            censored_share: self.censored_share,
+        }
+    }
+}
+
 /// From worst case to best case, group by group: with K members, r at risk at H and d events, Ŝ(H) lies between r/K and
 /// 1 − d/K.
 pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
@@ -330,8 +346,22 @@ pub(super) fn from_jumps(walk: &Walk<'_>, seen: Four<&Jumps>) -> Option<AlwaysUn
         let jumps = walk.pools()[z].by_time().iter().zip(&seen.time[z].by_rank);
         jumps.filter(|(_, m)| **m > 0.0).map(|(u, m)| (u.0, m / n as f64)).collect()
     });
+    bounds_of_always_uncured(&control, &treated)
+}
+
+/// The same from standardised curves: the events of a cell stand at its middle.
+pub(super) fn always_uncured_of_curves(curves: &Standardised) -> Option<AlwaysUncured> {
+    let [control, treated] = Arm::BOTH.map(|z| -> Vec<(f64, f64)> {
+        let cells = curves.times.windows(2).zip(curves.arms[z].estimate.windows(2));
+        cells.map(|(t, s)| (0.5 * (t[0] + t[1]), s[0] - s[1])).filter(|(_, mass)| *mass > 0.0).collect()
+    });
+    bounds_of_always_uncured(&control, &treated)
+}
+
+/// From the events of both arms, as times with masses, in order of time.
+fn bounds_of_always_uncured(control: &[(f64, f64)], treated: &[(f64, f64)]) -> Option<AlwaysUncured> {
     let total = |v: &[(f64, f64)]| v.iter().map(|(_, m)| m).sum::<f64>();
-    let (u0, u1) = (total(&control), total(&treated));
+    let (u0, u1) = (total(control), total(treated));
     if u0 <= 0.0 || u1 <= 0.0 {
         return None;
     }
@@ -351,11 +381,11 @@ pub(super) fn from_jumps(walk: &Walk<'_>, seen: Four<&Jumps>) -> Option<AlwaysUn
     let mean = |v: &[(f64, f64)]| mean_of_first(v.iter(), f64::INFINITY);
     let treatment_cures = u1 <= u0;
     let (low, high) = if treatment_cures {
-        (mean(&treated) - mean_of_first(control.iter().rev(), u1), mean(&treated) - mean_of_first(control.iter(), u1))
+        (mean(treated) - mean_of_first(control.iter().rev(), u1), mean(treated) - mean_of_first(control.iter(), u1))
     } else {
-        (mean_of_first(treated.iter(), u0) - mean(&control), mean_of_first(treated.iter().rev(), u0) - mean(&control))
+        (mean_of_first(treated.iter(), u0) - mean(control), mean_of_first(treated.iter().rev(), u0) - mean(control))
     };
-    let unrestricted = mean(&treated) - mean(&control);
+    let unrestricted = mean(treated) - mean(control);
     Some(AlwaysUncured { share: u0.min(u1), low, high, unrestricted, treatment_cures })
 }
 

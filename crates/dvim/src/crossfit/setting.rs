@@ -98,7 +98,7 @@ impl<'a> Setting<'a> {
             // Reaching H is not censoring: nobody is lost there.
             let lost: Vec<bool> =
                 units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
-            Censoring::new(&time, &lost, grid.clone(), options.smallest_censoring_survival)
+            Censoring::new(&time, &lost, *grid, options.smallest_censoring_survival)
         });
         let folds = options.deals()[0];
         let fold_of = deal_folds(cohort, folds, seed);
