@@ -8,6 +8,7 @@
 //!   size, elsewhere its power.
 
 use crate::accuracy::group_size;
+use crate::curves;
 use crate::record::{Experiment, Held, Intervals, Job, Record, Settings, Tested, UnitsHeld};
 use crate::table::{Records, markdown_table, write_to};
 use dvim::internal::analysis::{self, Analysis};
@@ -59,13 +60,14 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     let mut out = Intervals::default();
     for (name, options) in ESTIMATORS.into_iter().zip([paper, adjusted]) {
         let found = analysis::run(&world.cohort, &Options { confidence: CONFIDENCE, ..options }, &Unwatched)?;
-        look(name, &world, &found, &mut out)?;
+        look(name, job.scenario(), &world, &found, &mut out)?;
     }
     Ok(Record { key: job.key(), cells: Vec::new(), intervals: Some(out) })
 }
 
-fn look(name: &str, world: &Simulated, found: &Analysis, out: &mut Intervals) -> Result<(), Error> {
+fn look(name: &str, scenario: Scenario, world: &Simulated, found: &Analysis, out: &mut Intervals) -> Result<(), Error> {
     let averages = average_effects(&world.cohort, found, &[])?;
+    curves::look(scenario, world, found, &averages, out)?;
     for a in averages.iter().filter(|a| AVERAGES.contains(&a.estimand) && POPULATIONS.contains(&a.population.as_str()))
     {
         if let (Some(estimate), Some(se), Some(low), Some(high)) = (a.estimate, a.se, a.low, a.high) {
@@ -185,7 +187,7 @@ pub fn rows(settings: &Settings, records: &Records, reps: usize) -> Vec<Row> {
     out
 }
 
-fn coverage(found: impl Iterator<Item = (f64, f64)>) -> Option<Coverage> {
+pub(crate) fn coverage(found: impl Iterator<Item = (f64, f64)>) -> Option<Coverage> {
     let (n, held, width) = found.fold((0.0, 0.0, 0.0), |(n, h, w), (held, width)| (n + 1.0, h + held, w + width));
     (n > 0.0).then(|| Coverage { held: 100.0 * held / n, width: width / n })
 }

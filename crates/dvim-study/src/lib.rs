@@ -5,8 +5,8 @@
 //!    it.
 //! 3. [`oracle`]: what only a simulation can estimate.
 //! 4. [`dataset`]: every method on one data set.
-//! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`]: the product's own estimators, beyond the
-//!    paper.
+//! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`], [`curves`]: the product's own estimators,
+//!    beyond the paper.
 //! 6. [`runner`]: runs jobs on all threads and hands over each record as it is made.
 //! 7. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
 //!
@@ -22,6 +22,7 @@ pub mod consistency;
 pub mod weights;
 pub mod accuracy;
 pub mod coverage;
+pub mod curves;
 pub mod runner;
 pub mod table;
 pub mod decomposition;

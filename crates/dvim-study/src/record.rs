@@ -179,6 +179,20 @@ pub struct Intervals {
     pub units: Vec<UnitsHeld>,
     /// Tests.
     pub tests: Vec<Tested>,
+    /// Simultaneous bands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bands: Vec<BandHeld>,
+}
+
+/// A simultaneous band at fixed times; what it should hold is known to the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BandHeld {
+    /// Of which curve.
+    pub band: String,
+    /// Lower limits.
+    pub low: Vec<f64>,
+    /// Upper limits.
+    pub high: Vec<f64>,
 }
 
 /// An average with its interval; what it should hold is known to the table.

@@ -541,7 +541,7 @@ impl<'g> Curves<'g> {
 }
 
 /// The two parts of the difference in RMST, each with its slopes in `(p₀, p₁, m₀, m₁)`.
-pub(crate) fn split_rmst(cured: ByArm<f64>, mean: ByArm<f64>, horizon: f64) -> RmstSplit<(f64, [f64; 4])> {
+pub fn split_rmst(cured: ByArm<f64>, mean: ByArm<f64>, horizon: f64) -> RmstSplit<(f64, [f64; 4])> {
     let (pi, delta) = (cured.treated - cured.control, mean.treated - mean.control);
     let left = horizon - 0.5 * (mean.treated + mean.control);
     let uncured = 1.0 - 0.5 * (cured.treated + cured.control);

@@ -13,7 +13,7 @@ use dvim_study::paper::Table;
 use dvim_study::record::{Record, Settings};
 use dvim_study::runner::{self, FEWEST_UNITS, Stopped};
 use dvim_study::table::Records;
-use dvim_study::{accuracy, consistency, coverage, dataset, decomposition, table, weights};
+use dvim_study::{accuracy, consistency, coverage, curves, dataset, decomposition, table, weights};
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use std::path::Path;
 const JOURNAL: &str = "results.jsonl";
 
 /// The files that it writes, figures apart.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "main.csv",
     "main.md",
     "k100.csv",
@@ -37,6 +37,8 @@ const NAMES: [&str; 16] = [
     "accuracy.md",
     "coverage.csv",
     "coverage.md",
+    "coverage_curves.csv",
+    "coverage_curves.md",
     "study.html",
 ];
 
@@ -108,6 +110,11 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         add("coverage.csv", &coverage::csv(&settings, &rows));
         add("coverage.md", coverage::markdown(&settings, &rows).as_bytes());
         shown += &coverage::text(&settings, &rows);
+        let rows = curves::rows(&settings, &records, args.reps);
+        add("coverage_curves.csv", &curves::csv(&settings, &rows));
+        add("coverage_curves.md", curves::markdown(&settings, &rows).as_bytes());
+        shown += "\n";
+        shown += &curves::text(&settings, &rows);
     }
     for figure in contents.figures() {
         add(&format!("{}.svg", figure.name), figure.svg.as_bytes());

@@ -437,6 +437,28 @@ impl Truth {
     }
 }
 
+/// The laws of a scenario's event times.
+pub struct Laws {
+    laws: ByArm<ArmLaw>,
+    horizon: f64,
+}
+
+impl Laws {
+    /// P(T ≥ t) of a unit with covariates `x` in an arm, for t up to the horizon.
+    pub fn survival(&self, arm: Arm, x: &[f64], t: f64) -> f64 {
+        let latency = Latency::of(&self.laws[arm], x, self.horizon);
+        1.0 - latency.uncured * latency.share(t)
+    }
+}
+
+impl Scenario {
+    /// The laws of its event times.
+    pub fn laws(self, confounded: bool) -> Laws {
+        let world = self.world(confounded);
+        Laws { laws: world.laws, horizon: world.horizon }
+    }
+}
+
 /// A simulated cohort and its truth, unit by unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {

@@ -127,6 +127,15 @@ impl Latency {
         (self.location + self.sigma * self.error.quantile(p * self.below)).exp().min(self.horizon.next_down())
     }
 
+    /// P(T < t | T < H).
+    pub(super) fn share(&self, t: f64) -> f64 {
+        if t <= 0.0 {
+            return 0.0;
+        }
+        let below = (self.error.cdf((t.min(self.horizon).ln() - self.location) / self.sigma) / self.below).min(1.0);
+        self.theta.map_or(below, |theta| -libm::expm1(-theta * below) / self.uncured)
+    }
+
     /// E[T | T < H]: in closed form for mixture cure with log-normal, Weibull and two-mode times; else the mean of
     /// [`Latency::quantile`] over 400 midpoints, which is within a thousandth of it.
     pub(super) fn mean(&self) -> f64 {
