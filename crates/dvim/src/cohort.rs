@@ -393,7 +393,7 @@ impl Cohort {
             recorded_event: event,
             labels,
             recorded_further: extras,
-            extras: capped_further,
+            extras: capped_further.telling(),
         }
     }
 

@@ -69,6 +69,8 @@ pub struct Rules {
     exact: Vec<usize>,
     /// Columns with their largest difference, in recorded units.
     calipers: Vec<(usize, f64)>,
+    /// The cluster of each unit, where nobody of the unit's own cluster may be in its group.
+    clusters: Option<Vec<u32>>,
 }
 
 impl Rules {
@@ -152,9 +154,24 @@ impl Rules {
         self.exact.iter().all(|&j| x[j] == y[j]) && self.calipers.iter().all(|&(j, width)| (x[j] - y[j]).abs() <= width)
     }
 
+    /// Keeps out of each group the cluster of its unit; `clusters` has that of every unit of the cohort.
+    pub(crate) fn without_own_cluster(self, clusters: Option<&Vec<u32>>) -> Rules {
+        Rules { clusters: clusters.cloned(), ..self }
+    }
+
+    /// The clusters of all units, where the unit's own is kept out of its group.
+    pub(crate) fn clusters(&self) -> Option<&[u32]> {
+        self.clusters.as_deref()
+    }
+
     /// Whether there is a largest difference in some covariate.
     pub(crate) fn has_calipers(&self) -> bool {
         !self.calipers.is_empty()
+    }
+
+    /// Whether covariates decide who may be in a group.
+    pub(crate) fn has_covariates(&self) -> bool {
+        !self.exact.is_empty() || !self.calipers.is_empty()
     }
 
     /// Whether every unit may be in every group.

@@ -4,9 +4,9 @@
 //!
 //! `odds F(t | x) ∝ odds F_model(t | x) · (odds F_G(t) / odds F̄_G(t))^w`, the factor such that the mean is m(x),
 //!
-//! with S_G, m_G and F_G what the group's curve gives, S̄_G, m̄_G and F̄_G the model's means over the group, and w a weight. The
-//! variance on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what the offsets
-//! vary beyond the noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
+//! with S_G, m_G and F_G what the group's curve gives, S̄_G, m̄_G and F̄_G the model's means over the group, and w a
+//! weight. The variance on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what
+//! the offsets vary beyond the noise of the groups. Derivations: docs/methods.md, "The adjusted estimator".
 
 use crate::arm::{Arm, ByArm};
 use crate::curve::{CELLS, Grid, Shape, odds};
@@ -39,11 +39,11 @@ impl FoldModel {
         predicted.into_iter().zip(spreads).map(|(predicted, spreads)| Opinion { predicted, spreads }).collect()
     }
 
-    /// What the model expects of a unit, given its prediction in the unit's own arm.
-    pub(crate) fn expected(&self, p: &Prediction, grid: &Grid) -> Expected {
+    /// What the model expects of a unit of this case weight, given its prediction in the unit's own arm.
+    pub(crate) fn expected(&self, p: &Prediction, weight: f64, grid: &Grid) -> Expected {
         let uncured = 1.0 - p.cure_probability;
         let shares = event_shares(&self.predictor, p, grid).map(|share| (uncured * share) as f32);
-        Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time, shares }
+        Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time, shares, weight: weight as f32 }
     }
 }
 
@@ -82,23 +82,27 @@ pub(crate) struct Expected {
     pub(crate) mean_event_time: f64,
     /// Probability of an event by each knot after 0.
     pub(crate) shares: [f32; CELLS],
+    /// How much the unit counts in the curve of a group.
+    pub(crate) weight: f32,
 }
 
 impl Expected {
     /// The mean of what several models expect.
     pub(crate) fn mean(all: impl Iterator<Item = Expected>) -> Expected {
-        let mut sum = Expected { cured: 0.0, mean_event_time: 0.0, shares: [0.0; CELLS] };
+        let mut sum = Expected { cured: 0.0, mean_event_time: 0.0, shares: [0.0; CELLS], weight: 1.0 };
         let mut n = 0.0;
         for e in all {
             n += 1.0;
             sum.cured += e.cured;
             sum.mean_event_time += e.mean_event_time;
             sum.shares.iter_mut().zip(e.shares).for_each(|(a, b)| *a += b);
+            sum.weight = e.weight;
         }
         Expected {
             cured: sum.cured / n,
             mean_event_time: sum.mean_event_time / n,
             shares: sum.shares.map(|x| x / n as f32),
+            weight: sum.weight,
         }
     }
 }
@@ -131,22 +135,25 @@ impl Offset {
         members: impl ExactSizeIterator<Item = &'e Expected>,
         seen: impl FnOnce() -> Option<[f64; CELLS]>,
     ) -> Offset {
-        let n = members.len();
-        let (mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0);
+        // As many as they are worth: fewer where they do not count alike.
+        let size = members.len() as f64 * group.curve.worth;
+        let (mut all, mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0, 0.0);
         let mut shares = [0f32; CELLS];
         for p in members {
-            cured += p.cured;
-            chance += p.cured * (1.0 - p.cured);
-            uncured += 1.0 - p.cured;
-            time += (1.0 - p.cured) * p.mean_event_time;
+            let weight = f64::from(p.weight);
+            all += weight;
+            cured += weight * p.cured;
+            chance += weight * (p.cured * (1.0 - p.cured));
+            uncured += weight * (1.0 - p.cured);
+            time += weight * ((1.0 - p.cured) * p.mean_event_time);
             if estimand == Estimand::Time {
-                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += share);
+                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += p.weight * share);
             }
         }
         match estimand {
             Estimand::Cure => {
-                let model = cured / n as f64;
-                let share = smoothed(group.curve.survival, model, n);
+                let model = cured / all;
+                let share = smoothed(group.curve.survival, model, size);
                 let value = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
                 let drawn = cured * (1.0 - model);
                 let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
@@ -198,8 +205,7 @@ fn logit(p: f64) -> f64 {
 }
 
 /// S_G drawn by half a unit towards the model, so that 0 and 1 have a logit.
-fn smoothed(survival: f64, mean_model: f64, k: usize) -> f64 {
-    let k = k as f64;
+fn smoothed(survival: f64, mean_model: f64, k: f64) -> f64 {
     ((k * survival + 0.5 * mean_model) / (k + 0.5)).clamp(1e-4, 1.0 - 1e-4)
 }
 
@@ -363,7 +369,8 @@ mod tests {
         let curve = crate::survival::SurvivalCurve::new(&time, &event).summary(55.0);
         let variance = |cured: [f64; 2]| {
             let group = GroupEstimate { curve, diameter: 1.0 };
-            let of = |i: usize| Expected { cured: cured[i % 2], mean_event_time: 30.0, shares: [0.0; CELLS] };
+            let of =
+                |i: usize| Expected { cured: cured[i % 2], mean_event_time: 30.0, shares: [0.0; CELLS], weight: 1.0 };
             let members: Vec<Expected> = (0..10).map(of).collect();
             Offset::of(Estimand::Cure, &group, members.iter(), || None).variance
         };

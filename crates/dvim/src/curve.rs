@@ -96,7 +96,7 @@ impl Grid {
     }
 
     /// The cell of a time in [0, H], and how far the time is into it, from 0 to 1.
-    fn place(&self, t: f64) -> (usize, f64) {
+    pub(crate) fn place(&self, t: f64) -> (usize, f64) {
         let cell = self.times.partition_point(|knot| *knot <= t).clamp(1, CELLS) - 1;
         (cell, ((t - self.times[cell]) / self.width(cell)).clamp(0.0, 1.0))
     }

@@ -163,14 +163,17 @@ impl<'a> Ground<'a> {
         Ground::new(cohort, &fit.options, &fit.is_training)
     }
 
-    /// Drops the constraints: every unit may be in every group, but for the unit itself where it is kept out.
+    /// Drops the constraints: every unit may be in every group, but for the unit itself, and its cluster, where they
+    /// are kept out.
     pub(crate) fn without_rules(self) -> Ground<'a> {
-        Ground { rules: None, ..self }
+        let clusters = self.rules.as_ref().and_then(Rules::clusters).map(<[u32]>::to_vec);
+        let rules = Rules::default().without_own_cluster(clusters.as_ref());
+        Ground { rules: Some(rules).filter(|r| !r.is_empty()), ..self }
     }
 
     /// Whether exact covariates or calipers decide who may be in a group.
     pub fn has_rules(&self) -> bool {
-        self.rules.is_some()
+        self.rules.as_ref().is_some_and(Rules::has_covariates)
     }
 
     /// The largest group that every unit can be given, where constraints do not forbid it.

@@ -14,7 +14,8 @@
 //! ([`crate::audit`]).
 
 use crate::curve::{CELLS, Grid};
-use crate::survival::SurvivalCurve;
+use crate::outcome::{ALONE, Outcome};
+use crate::survival::{SurvivalCurve, Watched};
 
 /// Parts of a cell of the grid in which G counts as constant; all else is exact.
 const PARTS: usize = 2;
@@ -31,6 +32,21 @@ pub struct Residual {
 }
 
 impl Residual {
+    /// So many times the residual.
+    pub(crate) fn times(self, factor: f64) -> Residual {
+        Residual::sum(&[(factor, self)])
+    }
+
+    /// A sum of residuals, each so many times.
+    fn sum(of: &[(f64, Residual)]) -> Residual {
+        let sum = |f: &dyn Fn(&Residual) -> f64| of.iter().map(|(w, r)| w * f(r)).sum::<f64>();
+        Residual {
+            cure: sum(&|r| r.cure),
+            time: sum(&|r| r.time),
+            survival: std::array::from_fn(|k| sum(&|r| f64::from(r.survival[k])) as f32),
+        }
+    }
+
     /// The mean of residuals.
     pub(crate) fn mean(all: &[Residual]) -> Residual {
         let n = all.len() as f64;
@@ -51,22 +67,55 @@ pub struct Censoring {
     inverse: [[f64; PARTS]; CELLS],
     /// No weight is larger than this.
     largest: f64,
-    curve: SurvivalCurve,
+    watched: Watched,
 }
 
 impl Censoring {
     /// From the times of an arm's units and whether each was lost before the horizon; G is never taken below
     /// `smallest`.
     pub fn new(time: &[f64], lost: &[bool], grid: Grid, smallest: f64) -> Censoring {
-        let curve = SurvivalCurve::new(time, lost);
+        Censoring::of(Watched::of_censoring(&SurvivalCurve::new(time, lost)), grid, smallest)
+    }
+
+    /// From the share of an arm's units that is watched at each time.
+    pub fn of(watched: Watched, grid: Grid, smallest: f64) -> Censoring {
         let middle = |k: usize, j: usize| grid.times()[k] + grid.width(k) * (j as f64 + 0.5) / PARTS as f64;
-        let inverse = std::array::from_fn(|k| std::array::from_fn(|j| 1.0 / curve.before(middle(k, j)).max(smallest)));
-        Censoring { grid, inverse, largest: 1.0 / smallest, curve }
+        let inverse =
+            std::array::from_fn(|k| std::array::from_fn(|j| 1.0 / watched.before(middle(k, j)).max(smallest)));
+        Censoring { grid, inverse, largest: 1.0 / smallest, watched }
     }
 
     /// 1/G(t−).
     pub fn inverse_before(&self, t: f64) -> f64 {
-        (1.0 / self.curve.before(t)).min(self.largest)
+        (1.0 / self.watched.before(t)).min(self.largest)
+    }
+
+    /// The residuals of a unit of which more is known than a time and an event. They are linear in what is seen of it:
+    /// a unit that entered late is followed from then on only; one that had an event of another cause at C stays at
+    /// risk until the horizon with the share of those who are still watched [Fine & Gray 1999], which in what is
+    /// divided by that share is the weight that it had at C. Of `everybody` nobody is lost.
+    pub fn residual_of(
+        &self,
+        everybody: &Censoring,
+        cured: f64,
+        shares: &[f64; CELLS + 1],
+        outcome: &Outcome,
+    ) -> Residual {
+        let at = |of: &Censoring, time: f64, event: bool| of.residual(cured, shares, time, event);
+        let seen = at(self, outcome.time, outcome.event);
+        if outcome.entry <= 0.0 && !outcome.competing {
+            return seen;
+        }
+        let mut parts = vec![(1.0, seen)];
+        if outcome.entry > 0.0 {
+            parts.push((-1.0, at(self, outcome.entry, false)));
+        }
+        if outcome.competing {
+            let weight = self.inverse_before(outcome.time);
+            parts.push((weight, at(everybody, self.grid.horizon(), false)));
+            parts.push((-weight, at(everybody, outcome.time, false)));
+        }
+        Residual::sum(&parts)
     }
 
     /// The residuals of a unit with this outcome under a curve: `cured` is its probability of being event-free at H,
@@ -117,6 +166,72 @@ impl Censoring {
         }
         Residual { cure: s * plain, time: mean, survival: of_knots.map(|x| x as f32) }
     }
+}
+
+/// How an arm whose units enter late is watched.
+///
+/// A unit with covariates x was seen at all with probability `β(x) = P(T > E | x)`, E its entry, and at u it is at risk
+/// with probability `S(u | x) A(u)/β(x)`, where `A(u) = P(E < u ≤ C)`, if entry and censoring depend on the arm alone.
+/// So `A(u)/β(x)` stands in the place of G(u). Entries are those of the arm, each as often as `1/S(E | x)`, since so
+/// many were not seen; `A(u)` is the weight at risk over `Σ S(u | x)/β(x)`. With other causes S is event-free survival
+/// of any cause, by the ratio of the arm's curves.
+#[derive(Clone, Debug)]
+pub struct Entries {
+    /// A in the place of G.
+    pub censoring: Censoring,
+    /// Shares of the entries at the knots, times that ratio.
+    shares: [f64; CELLS + 1],
+}
+
+impl Entries {
+    /// From the outcomes of an arm's units, and for each the probability of being without the event at every knot.
+    pub fn of(units: &[(Outcome, [f64; CELLS + 1])], grid: &Grid, smallest: f64) -> Entries {
+        let curve = |any: bool| {
+            let of = |u: &Outcome| match any {
+                true => Outcome { event: u.event || u.competing, competing: false, cluster: ALONE, ..*u },
+                false => Outcome { cluster: ALONE, ..*u },
+            };
+            SurvivalCurve::of_outcomes(units.iter().map(|(u, _)| of(u)).collect())
+        };
+        let ratio = if units.iter().any(|(u, _)| u.competing) {
+            let (any, own) = (curve(true), curve(false));
+            grid.times().map(|t| (any.before(t) / own.before(t).max(SMALLEST)).clamp(SMALLEST, 1.0))
+        } else {
+            [1.0; CELLS + 1]
+        };
+        let free: Vec<[f64; CELLS + 1]> =
+            units.iter().map(|(_, s)| std::array::from_fn(|k| (s[k] * ratio[k]).max(SMALLEST))).collect();
+        let mut shares = [0.0; CELLS + 1];
+        for ((u, _), free) in units.iter().zip(&free) {
+            let mass = u.weight / grid.interpolate(free, u.entry).max(smallest);
+            let (cell, into) = grid.place(u.entry);
+            shares[cell] += (1.0 - into) * mass;
+            shares[cell + 1] += into * mass;
+        }
+        let all: f64 = shares.iter().sum();
+        let shares: [f64; CELLS + 1] = std::array::from_fn(|k| shares[k] / all * ratio[k]);
+        let seen: Vec<f64> = units.iter().map(|(_, s)| chance(&shares, s)).collect();
+        let mut steps = Vec::with_capacity(PARTS * CELLS);
+        for (k, j) in (0..CELLS).flat_map(|k| (0..PARTS).map(move |j| (k, j))) {
+            let at = |part: f64| grid.times()[k] + grid.width(k) * part / PARTS as f64;
+            let middle = at(j as f64 + 0.5);
+            let is_at_risk = |u: &Outcome| u.entry < middle && middle <= u.time;
+            let at_risk: f64 = units.iter().filter(|(u, _)| is_at_risk(u)).map(|(u, _)| u.weight).sum();
+            let free = units.iter().zip(&free).zip(&seen);
+            let expected: f64 = free.map(|((u, f), seen)| u.0.weight * grid.interpolate(f, middle) / seen).sum();
+            steps.push((at(j as f64), at_risk / expected.max(f64::MIN_POSITIVE)));
+        }
+        Entries { censoring: Censoring::of(Watched::of_steps(steps), *grid, smallest), shares }
+    }
+
+    /// β of a unit with these probabilities of being without the event at the knots.
+    pub fn chance(&self, without_event: &[f64; CELLS + 1]) -> f64 {
+        chance(&self.shares, without_event)
+    }
+}
+
+fn chance(shares: &[f64; CELLS + 1], without_event: &[f64; CELLS + 1]) -> f64 {
+    shares.iter().zip(without_event).map(|(a, b)| a * b).sum::<f64>().max(SMALLEST)
 }
 
 /// Probabilities of cure are kept so far from 0 and 1: a weight is never above a thousand.

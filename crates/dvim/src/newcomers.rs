@@ -187,7 +187,7 @@ impl<'a> Newcomers<'a> {
         let expected = |arm: Arm, rank: u32, unit: u32| match corrector {
             Some(c) => {
                 let p = c.model.predictor.predict(correction.x.row(unit as usize))[arm];
-                c.model.expected(&p, &self.ground.grid)
+                c.model.expected(&p, self.ground.cohort.weight(unit as usize), &self.ground.grid)
             }
             None => correction.expected(&self.ground)[arm][rank as usize],
         };
@@ -267,7 +267,8 @@ impl<'a> Correction<'a> {
                     let i = i as usize;
                     Expected::mean(self.fit.deals.iter().map(|deal| {
                         let model = model_of(deal, i);
-                        model.expected(&model.predictor.predict(self.x.row(i))[arm], &ground.grid)
+                        let p = &model.predictor.predict(self.x.row(i))[arm];
+                        model.expected(p, ground.cohort.weight(i), &ground.grid)
                     }))
                 };
                 let pool = &ground.pools[arm];

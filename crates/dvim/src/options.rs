@@ -107,9 +107,11 @@ impl Options {
         }
     }
 
-    /// Who may be in a group, in terms of a cohort's columns; `None` where every unit may.
+    /// Who may be in a group, in terms of a cohort's columns; `None` where every unit may. A corrected group holds
+    /// nobody of the unit's own cluster: what they share would reach the unit's estimate.
     pub(crate) fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
-        let rules = Rules::new(&self.constraints, cohort).map_err(Error::Refused)?;
+        let clusters = cohort.extras().cluster.as_ref().filter(|_| self.of_groups().0);
+        let rules = Rules::new(&self.constraints, cohort).map_err(Error::Refused)?.without_own_cluster(clusters);
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
 
@@ -135,21 +137,35 @@ impl Options {
     /// Refuses options that do not fit a cohort.
     pub(crate) fn check(&self, cohort: &Cohort) -> Result<(), Error> {
         let mut problems = self.problems(Arm::BOTH.map(|z| cohort.units_of(z).len()));
-        problems.extend(self.unsupported(cohort.extras()));
+        problems.extend(self.too_few_clusters(cohort.extras(), |i| cohort.arm(i)));
         if problems.iter().any(|p| p.severity == Severity::Error) {
             return Err(Error::Refused(problems));
         }
         self.rules(cohort).map(|_| ())
     }
 
-    /// The problem that the estimator cannot take what the units have beyond a time and an event, where it cannot.
-    pub fn unsupported(&self, extras: &Extras) -> Option<Problem> {
-        match self.estimator {
-            Estimator::Paper => None,
-            Estimator::Adjusted(_) => {
-                not_supported(extras, "the adjusted estimator", phrase!["use ", Setting::Estimator.to("paper")])
-            }
-        }
+    /// The problem that an arm is in too few clusters to leave some of them out, where it is.
+    pub fn too_few_clusters(&self, extras: &Extras, arm: impl Fn(usize) -> Arm) -> Option<Problem> {
+        let clusters = extras.cluster.as_ref().filter(|_| self.of_groups().0)?;
+        let count = |z: Arm| {
+            let of = clusters.iter().enumerate().filter(|(i, _)| arm(*i) == z).map(|(_, c)| *c);
+            of.collect::<std::collections::HashSet<u32>>().len()
+        };
+        let (z, n) = Arm::BOTH.map(|z| (z, count(z))).into_iter().min_by_key(|(_, n)| *n)?;
+        (n < FEWEST_CLUSTERS).then(|| {
+            Problem::error(
+                ProblemKind::ArmTooSmall,
+                format!("the {} arm is in {n} clusters", z.name()),
+                "a split leaves out whole clusters and learns from the others, so each arm is in five clusters or more",
+                phrase![
+                    "use ",
+                    Setting::Estimator.to("paper"),
+                    ", or leave out ",
+                    Setting::Cluster,
+                    " and take the intervals as too narrow"
+                ],
+            )
+        })
     }
 
     /// What is wrong with these options for arms of these sizes (control, treated).
@@ -222,6 +238,9 @@ impl Options {
         out
     }
 }
+
+/// Clusters that each arm of an adjusted run needs: variances between fewer are not known.
+const FEWEST_CLUSTERS: usize = 5;
 
 /// Strengths of an elastic net that are tried, in units of log-likelihood for a slope of a column of unit standard
 /// deviation.

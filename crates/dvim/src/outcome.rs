@@ -53,6 +53,18 @@ impl Extras {
         *self == Extras::default()
     }
 
+    /// The same without what says nothing: weights that are all one, entries at the start, clusters of one unit each,
+    /// and another cause that nobody had. A cohort with them is then the cohort without, to the last bit.
+    pub fn telling(self) -> Extras {
+        let several = |c: &Vec<u32>| c.iter().collect::<std::collections::HashSet<_>>().len() < c.len();
+        Extras {
+            weight: self.weight.filter(|w| w.iter().any(|x| *x != w[0])),
+            entry: self.entry.filter(|e| e.iter().any(|x| *x > 0.0)),
+            cluster: self.cluster.filter(several),
+            competing: self.competing.filter(|c| c.contains(&true)),
+        }
+    }
+
     /// The same of these units, in this order.
     pub fn select(&self, units: &[u32]) -> Extras {
         fn pick<T: Copy>(of: &Option<Vec<T>>, units: &[u32]) -> Option<Vec<T>> {

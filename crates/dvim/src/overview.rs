@@ -85,7 +85,8 @@ impl Overview {
     pub fn of(table: &Table, roles: &Roles, options: &Options) -> Overview {
         let found = examine(table, roles);
         let mut problems = found.problems;
-        let extras = found.outcomes.as_ref().map(|o| o.extras.clone());
+        let few = found.outcomes.as_ref();
+        let few = few.and_then(|o| options.too_few_clusters(&o.extras.clone().telling(), |i| o.arm[i]));
         let arms = found.outcomes.map(|o| {
             let (capped, before, extras) = at_horizon(&o.time, &o.event, &o.extras, roles.horizon);
             Arm::BOTH.map(|arm| {
@@ -120,7 +121,7 @@ impl Overview {
         });
         if let Some(arms) = &arms {
             problems.extend(options.problems([arms[0].n_units, arms[1].n_units]));
-            problems.extend(extras.and_then(|f| options.unsupported(&f)));
+            problems.extend(few);
         }
         if let Some((units, schema)) = found.units.as_ref().filter(|_| !options.constraints.is_empty()) {
             let cohort = Cohort::of_units(units.clone(), None, roles.horizon).with_schema(schema.clone());

@@ -351,6 +351,8 @@ struct Stratum {
     /// Positions in the pool, ascending: ties in distance go by id.
     members: Vec<u32>,
     index: Option<Index<'static>>,
+    /// Members of each cluster, where a unit's own is kept out.
+    of_cluster: HashMap<u32, usize>,
 }
 
 impl<'a> Strata<'a> {
@@ -361,9 +363,15 @@ impl<'a> Strata<'a> {
         let points = metric.place(&recorded);
         let mut strata: HashMap<Vec<u64>, Stratum> = HashMap::new();
         for (m, x) in recorded.chunks_exact(width).enumerate() {
-            let stratum =
-                strata.entry(rules.stratum(x)).or_insert_with(|| Stratum { members: Vec::new(), index: None });
+            let stratum = strata.entry(rules.stratum(x)).or_insert_with(|| Stratum {
+                members: Vec::new(),
+                index: None,
+                of_cluster: HashMap::new(),
+            });
             stratum.members.push(m as u32);
+            if let Some(clusters) = rules.clusters() {
+                *stratum.of_cluster.entry(clusters[pool.units[m] as usize]).or_default() += 1;
+            }
         }
         if !rules.has_calipers() {
             strata.values_mut().for_each(|s| s.index = Some(Index::build(&subset(&points, &s.members))));
@@ -376,32 +384,49 @@ impl<'a> Strata<'a> {
         let of = |q: usize| {
             let x = &ask.queries.covariates[q * self.width..(q + 1) * self.width];
             let own = ask.queries.own[q].filter(|_| without_self);
+            let cluster = own.and_then(|u| Some(self.rules.clusters()?[u as usize]));
             let own = own.and_then(|u| self.pool.units.binary_search(&u).ok()).map(|m| m as u32);
             let query = Points { dim: ask.placed.dim, coords: ask.placed.point(q).to_vec() };
-            self.group(x, own, &query, ask.group_size, ask.fewest)
+            self.group(x, (own, cluster), &query, ask.group_size, ask.fewest)
         };
         (0..ask.queries.own.len()).into_par_iter().map(of).collect()
     }
 
-    fn group(&self, x: &[f64], own: Option<u32>, query: &Points, k: usize, fewest: usize) -> Group {
+    /// The group of a unit without its own place in the pool and without its cluster, where these are given.
+    fn group(
+        &self,
+        x: &[f64],
+        (own, cluster): (Option<u32>, Option<u32>),
+        query: &Points,
+        k: usize,
+        fewest: usize,
+    ) -> Group {
+        let is_other = |m: u32| match (cluster, self.rules.clusters()) {
+            (Some(cluster), Some(clusters)) => clusters[self.pool.units[m as usize] as usize] != cluster,
+            _ => Some(m) != own,
+        };
         let Some(stratum) = self.strata.get(&self.rules.stratum(x)) else {
             return if fewest == 0 { Ok(Default::default()) } else { Err(0) };
         };
         if let Some(index) = &stratum.index {
-            // The unit itself is among the K + 1 nearest, or K others are nearer by (distance, id).
-            let own = own.filter(|m| stratum.members.binary_search(m).is_ok());
-            let available = stratum.members.len() - usize::from(own.is_some());
+            // The unit itself is among the K + 1 nearest, or K others are nearer by (distance, id). So with its
+            // cluster.
+            let apart = match cluster {
+                Some(cluster) => stratum.of_cluster.get(&cluster).copied().unwrap_or(0),
+                None => usize::from(own.is_some_and(|m| stratum.members.binary_search(&m).is_ok())),
+            };
+            let available = stratum.members.len() - apart;
             if available < fewest {
                 return Err(available);
             }
             let k = k.min(available);
-            let found = index.nearest(query, k + usize::from(own.is_some()));
+            let found = index.nearest(query, k + apart);
             let pairs = found.index.iter().map(|&i| stratum.members[i as usize]).zip(found.squared_distance);
-            return Ok(pairs.filter(|(m, _)| Some(*m) != own).take(k).unzip());
+            return Ok(pairs.filter(|(m, _)| is_other(*m)).take(k).unzip());
         }
         let admitted = |m: &u32| {
             let y = &self.recorded[*m as usize * self.width..(*m as usize + 1) * self.width];
-            Some(*m) != own && self.rules.admit(x, y)
+            is_other(*m) && self.rules.admit(x, y)
         };
         let members: Vec<u32> = stratum.members.iter().copied().filter(admitted).collect();
         if members.len() < fewest {

@@ -10,9 +10,11 @@
 
 mod weighted;
 mod together;
+mod watched;
 
 use crate::outcome::Outcome;
 pub use together::{Signed, Together};
+pub use watched::Watched;
 pub use weighted::FEW_AT_RISK;
 
 /// One distinct time of a sample.

@@ -74,7 +74,7 @@ fn shapes_are_found_and_models_recovered() {
         let cohort = Cohort::from_parts(units.clone(), None, HORIZON).expect("sound parts");
         let everybody: Vec<u32> = (0..4000).collect();
         let found =
-            gamma_shape(&cohort, &everybody, cohort.all_covariates(), &JointOptions::default()).expect("a shape");
+            gamma_shape(&cohort, &everybody, cohort.all_covariates(), None, &JointOptions::default()).expect("a shape");
         assert!((found.hundredths - truth).abs() <= tolerance && found.gain > 2.0, "{truth}: {found:?}");
         let of = |family: Family| {
             let options = JointOptions { family, rounds: 0, ..JointOptions::default() };

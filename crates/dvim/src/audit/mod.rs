@@ -84,6 +84,8 @@ pub const NO_SIZES: &str =
 
 /// Why an audit of a cohort with weights, clusters, delayed entry or causes is short.
 pub const NOT_YET_FURTHER: &str = "with case weights, clusters, delayed entry or other causes effects over the horizon, other group sizes, informative censoring and the always-uncured are left out, because their formulas do not take them yet";
+/// Why an audit of such a cohort by the adjusted estimator has no bounds for informative censoring.
+pub const NO_BOUNDS: &str = "with case weights, clusters, delayed entry or other causes bounds for informative censoring are left out, because their formula does not take them yet";
 /// Why nothing is said of heterogeneity.
 pub const NO_HETEROGENEITY: &str =
     "heterogeneity is left out under case weights and clusters, because its sums are by patient";
@@ -128,15 +130,21 @@ impl Audit {
         averages.extend(scores.averages_of_curves(populations, &curves, &grid));
         let counts = walk.gather(|arm, _| balance::Counts::new(walk, arm));
         let effect = averages.iter().find(|a| a.estimand == "cure_effect").and_then(|a| a.estimate);
+        let (plain, weighted) = (cohort.extras().is_empty(), cohort.extras().weight.is_some());
+        let left_out = [(true, GROUPS_ALONE), (!plain, NO_BOUNDS), (weighted, NO_BALANCE)];
         Audit {
-            balance: Some(Balance::from_counts(walk, part(&counts, |s| s))),
+            balance: (!weighted).then(|| Balance::from_counts(walk, part(&counts, |s| s))),
             horizons: scores.horizons(populations, &grid, &sensitivity::horizon_grid(cohort)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
-            censoring: sensitivity::censoring(analysis).zip(effect).map(|(c, effect)| c.around(effect)),
+            censoring: sensitivity::censoring(analysis)
+                .filter(|_| plain)
+                .zip(effect)
+                .map(|(c, effect)| c.around(effect)),
             always_uncured: curves.first().and_then(sensitivity::always_uncured_of_curves),
             heterogeneity: scores.heterogeneity(),
             averages,
             curves,
+            left_out: left_out.into_iter().filter(|(is, _)| *is).map(|(_, why)| why).collect(),
             ..Audit::without_groups(cohort, populations, GROUPS_ALONE)
         }
     }

@@ -11,7 +11,9 @@
 //! where h is the probability of g given covariates: g itself for all and for subgroups, e₁ for the treated, e₀ for the
 //! controls. It is right if either the curves or the propensities are (doubly robust), and its variance is that of its
 //! terms: `Σ_i ψ(i)ψ(i)'/(Σ g)²` with ψ the terms less g θ, because units are independent and everything else was
-//! learned from other units [Chernozhukov et al. 2018].
+//! learned from other units [Chernozhukov et al. 2018]. Units with case weights ω count as much in every sum, the
+//! variance is `Σ ω² ψψ'/(Σ ω g)²`, and clusters are dealt to folds as one and their ψ are summed before they are
+//! squared, times G/(G − 1) for G clusters.
 //!
 //! The residual is that of the corrected curve. With the model's own latency beside a
 //! corrected mean the correction counted twice: the one-step mean time then covered 93 % at n = 2,000 and the test of
@@ -154,8 +156,8 @@ impl<'a> Scores<'a> {
         (out, n)
     }
 
-    /// Covariance over deals (row-major) of the one-step means of four quantities, and the number of deals; `None` where
-    /// there is one.
+    /// Covariance over deals (row-major) of the one-step means of four quantities, and the number of deals; `None`
+    /// where there is one.
     pub(super) fn between_deals_of(
         &self,
         populations: &Populations,
@@ -199,6 +201,17 @@ impl<'a> Scores<'a> {
         Some(ByArm { control: covariance[0] / n as f64, treated: covariance[5] / n as f64 })
     }
 
+    /// Sums over clusters of what units (by position among the estimated) contribute; what they contribute where there
+    /// are none.
+    fn by_cluster<const N: usize>(&self, each: impl Iterator<Item = (usize, [f64; N])>) -> Vec<[f64; N]> {
+        let Some(clusters) = &self.cohort.extras().cluster else { return each.map(|(_, v)| v).collect() };
+        let mut all: Vec<(u32, [f64; N])> = each.map(|(i, v)| (clusters[self.unit(i)], v)).collect();
+        all.sort_by_key(|(c, _)| *c);
+        let sum =
+            |same: &[(u32, [f64; N])]| same.iter().fold([0.0; N], |s, (_, v)| std::array::from_fn(|k| s[k] + v[k]));
+        all.chunk_by(|a, b| a.0 == b.0).map(sum).collect()
+    }
+
     pub(super) fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
         match arm {
             Arm::Treated => self.propensity[self.unit(i)],
@@ -219,39 +232,47 @@ impl<'a> Scores<'a> {
             "control" if p == 2 => self.propensity_of(Arm::Control, i),
             _ => f64::from(u8::from(member[i])),
         };
-        let count = size as f64;
+        let members = || (0..n).filter(|&i| member[i]);
+        let count: f64 = members().map(|i| self.case_weight(i)).sum();
         let plain =
-            Arm::BOTH.map(|z| (0..n).filter(|&i| member[i]).map(|i| self.value(side, z, i)).sum::<f64>() / count);
+            Arm::BOTH.map(|z| members().map(|i| self.case_weight(i) * self.value(side, z, i)).sum::<f64>() / count);
         let residual = |z: Arm, i: usize| {
-            if self.arm(i) == z { given(i) * self.weighted_residual(side, i) } else { 0.0 }
+            if self.arm(i) == z { self.case_weight(i) * (given(i) * self.weighted_residual(side, i)) } else { 0.0 }
         };
         let shift = Arm::BOTH.map(|z| (0..n).map(|i| residual(z, i)).sum::<f64>() / count);
         let mut spread = Spread::default();
-        for (i, &is_member) in member.iter().enumerate() {
-            let psi = Arm::BOTH.map(|z| {
+        let psi = |(i, &is_member): (usize, &bool)| {
+            let of = Arm::BOTH.map(|z| {
                 let own = if is_member { self.value(side, z, i) - plain[z.index()] - shift[z.index()] } else { 0.0 };
-                own + residual(z, i)
+                self.case_weight(i) * own + residual(z, i)
             });
+            (i, of)
+        };
+        let terms = self.by_cluster(member.iter().enumerate().map(psi));
+        for psi in &terms {
             spread.variance.control += psi[0] * psi[0];
             spread.variance.treated += psi[1] * psi[1];
             spread.covariance += psi[0] * psi[1];
         }
-        let free = count / (count - 1.0).max(1.0);
-        let differences = (0..n).filter(|&i| member[i]).map(|i| {
+        let independent = if self.cohort.extras().cluster.is_some() { terms.len() } else { size } as f64;
+        let free = independent / (independent - 1.0).max(1.0);
+        let differences = members().map(|i| {
             let d = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i) - (plain[1] - plain[0]);
-            d * d
+            self.case_weight(i) * (d * d)
         });
         let mean = [0, 1].map(|z| match side {
             // Noise of the residuals must not carry a mean over its bounds.
             Estimand::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
             Estimand::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
         });
-        let of_mean = |sum: f64| free * sum / count;
+        // Members over their weight: one where all count alike.
+        let thin = size as f64 / count;
+        let of_mean = |sum: f64| free * sum / count * thin;
         spread = Spread { variance: spread.variance.map(of_mean), covariance: of_mean(spread.covariance) };
         // What is left of the variance between deals in a mean of so many.
         let deals = self.between_deals(side, &member, &given);
         if let Some(between) = &deals {
-            let left = count / self.deals.len() as f64;
+            let left = size as f64 / self.deals.len() as f64;
             Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left * between.variance[z]);
             spread.covariance += left * between.covariance;
         }
@@ -262,7 +283,7 @@ impl<'a> Scores<'a> {
             pool_covariance: 0.0,
             spread,
             deals,
-            difference_variance: differences.sum::<f64>() / (count - 1.0).max(1.0),
+            difference_variance: differences.sum::<f64>() * thin / (size as f64 - 1.0).max(1.0),
             bias: None,
         })
     }
@@ -273,7 +294,7 @@ impl<'a> Scores<'a> {
         if self.deals.len() < 2 || self.deals.iter().any(|r| r.values.is_empty()) {
             return None;
         }
-        let count = member.iter().filter(|g| **g).count() as f64;
+        let count: f64 = (0..n).filter(|&i| member[i]).map(|i| self.case_weight(i)).sum();
         let of = |r: &Deal| {
             let mut sums = [0.0; 2];
             for (i, &is_member) in member.iter().enumerate().take(n) {
@@ -282,13 +303,13 @@ impl<'a> Scores<'a> {
                     Estimand::Cure => (values.cure_probability, values.residual.cure),
                     Estimand::Time => (values.mean_event_time, values.residual.time),
                 };
-                let own = self.arm(i);
+                let (own, weight) = (self.arm(i), self.case_weight(i));
                 for z in Arm::BOTH {
                     if is_member {
-                        sums[z.index()] += of_arms[z];
+                        sums[z.index()] += weight * of_arms[z];
                     }
                     if own == z {
-                        sums[z.index()] += given(i) * residual / self.propensity_of(z, i);
+                        sums[z.index()] += weight * (given(i) * residual / self.propensity_of(z, i));
                     }
                 }
             }
@@ -348,7 +369,8 @@ impl<'a> Scores<'a> {
         let levels = self.fold_means(&units);
         let above = |u: &(usize, f64, f64)| u.1 - levels[self.fold(u.0)][1];
         units.sort_by(|a, b| above(b).total_cmp(&above(a)).then(a.0.cmp(&b.0)));
-        let all = units.iter().map(|u| u.2).sum::<f64>() / n as f64;
+        let total: f64 = units.iter().map(|u| self.case_weight(u.0)).sum();
+        let all = units.iter().map(|u| self.case_weight(u.0) * u.2).sum::<f64>() / total;
         let slope = self.slope(&units, &levels)?;
         let fifth_of = |rank: usize| FIFTHS - 1 - rank * FIFTHS / n;
         let z = two_sided(self.analysis.fit.options.confidence);
@@ -356,10 +378,16 @@ impl<'a> Scores<'a> {
             .map(|f| {
                 let of: Vec<&(usize, f64, f64)> =
                     units.iter().enumerate().filter(|(r, _)| fifth_of(*r) == f).map(|(_, u)| u).collect();
-                let size = of.len() as f64;
-                let mean = |v: &dyn Fn(&(usize, f64, f64)) -> f64| of.iter().map(|u| v(u)).sum::<f64>() / size;
+                let size = of.iter().map(|u| self.case_weight(u.0)).sum::<f64>();
+                let mean = |v: &dyn Fn(&(usize, f64, f64)) -> f64| {
+                    of.iter().map(|u| self.case_weight(u.0) * v(u)).sum::<f64>() / size
+                };
                 let estimate = mean(&|u| u.2);
-                let se = (mean(&|u| (u.2 - estimate) * (u.2 - estimate)) / (size - 1.0)).sqrt();
+                let se = if self.cohort.extras().is_empty() {
+                    (mean(&|u| (u.2 - estimate) * (u.2 - estimate)) / (size - 1.0)).sqrt()
+                } else {
+                    self.root_square(of.iter().map(|u| (u.0, self.case_weight(u.0) * (u.2 - estimate) / size)))
+                };
                 Fifth {
                     n_units: of.len(),
                     predicted: mean(&|u| u.1),
@@ -372,25 +400,45 @@ impl<'a> Scores<'a> {
         let ranking = (1..=10)
             .map(|tenth| {
                 let top = (n * tenth / 10).max(1);
-                (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
+                let weight: f64 = units[..top].iter().map(|u| self.case_weight(u.0)).sum();
+                let sum = units[..top].iter().map(|u| self.case_weight(u.0) * u.2).sum::<f64>();
+                (tenth as f64 / 10.0, sum / weight - all)
             })
             .collect();
-        // Σ aᵢ scoreᵢ with a = (H_n − H_{r−1} − 1)/n, which sums to zero, so that the mean may be taken off first.
-        let mut harmonic: f64 = (1..=n).map(|k| 1.0 / k as f64).sum();
-        let (mut area, mut variance) = (0.0, 0.0);
-        for (r, u) in units.iter().enumerate() {
-            let weighted = (harmonic - 1.0) / n as f64 * (u.2 - all);
+        // Σ aᵢ scoreᵢ with a = (H_n − H_{r−1} − 1)/n, which sums to zero, so that the mean may be taken off first. With
+        // weights 1/k is the weight over the sum of those so far.
+        let mut so_far = 0.0;
+        let shares: Vec<f64> = units
+            .iter()
+            .map(|u| {
+                so_far += self.case_weight(u.0);
+                self.case_weight(u.0) / so_far
+            })
+            .collect();
+        let mut harmonic: f64 = shares.iter().sum();
+        let (mut area, mut parts) = (0.0, Vec::with_capacity(n));
+        for (u, share) in units.iter().zip(&shares) {
+            let weighted = self.case_weight(u.0) * ((harmonic - 1.0) / total * (u.2 - all));
             area += weighted;
-            variance += weighted * weighted;
-            harmonic -= 1.0 / (r + 1) as f64;
+            parts.push((u.0, weighted));
+            harmonic -= share;
         }
+        let se = self.root_square(parts.into_iter());
         Some(Varies {
             slope,
             fifths,
-            autoc: Tested { estimate: area, se: variance.sqrt(), p: None },
+            autoc: Tested { estimate: area, se, p: None },
             projection: self.projection(&units),
             ranking,
         })
+    }
+
+    /// The root of the sum of squares of what units contribute, summed by cluster where there are clusters.
+    fn root_square(&self, each: impl Iterator<Item = (usize, f64)>) -> f64 {
+        let sums = self.by_cluster(each.map(|(i, v)| (i, [v])));
+        let clusters = sums.len() as f64;
+        let free = if self.cohort.extras().cluster.is_some() { clusters / (clusters - 1.0).max(1.0) } else { 1.0 };
+        (free * sums.iter().map(|[v]| v * v).sum::<f64>()).sqrt()
     }
 
     /// Do the scores vary with the covariates? Regression on all of them, the coefficients tested together with
@@ -404,6 +452,10 @@ impl<'a> Scores<'a> {
         let scaling = Scaling::of(self.cohort, Scale::Standard);
         let rows: Vec<f64> = units.iter().flat_map(|u| scaling.apply(self.cohort.covariates(self.unit(u.0)))).collect();
         let mut x = DMatrix::from_row_slice(n, p, &rows);
+        let extras = self.cohort.extras();
+        if extras.weight.is_some() || extras.cluster.is_some() {
+            return self.weighted_projection(units, x);
+        }
         for mut column in x.column_iter_mut() {
             let mean = column.mean();
             column.add_scalar_mut(-mean);
@@ -430,13 +482,59 @@ impl<'a> Scores<'a> {
         Some(Projection { statistic, covariates: r, free, p: f_upper_tail(statistic, r, free) })
     }
 
+    /// The same with case weights, and scores that are summed by cluster: of G clusters `W (G − r)/{r (G − 1)}` is
+    /// compared with F(r, G − r) [Hotelling 1931]. `None` below two clusters a covariate.
+    fn weighted_projection(&self, units: &[(usize, f64, f64)], mut x: DMatrix<f64>) -> Option<Projection> {
+        let (n, p) = x.shape();
+        let weights = DVector::from_iterator(n, units.iter().map(|u| self.case_weight(u.0)));
+        let total = weights.sum();
+        for mut column in x.column_iter_mut() {
+            let mean = column.dot(&weights) / total;
+            column.add_scalar_mut(-mean);
+        }
+        let weighed = |m: &DMatrix<f64>| DMatrix::from_fn(m.nrows(), m.ncols(), |i, j| weights[i] * m[(i, j)]);
+        let eigen = SymmetricEigen::new(x.transpose() * weighed(&x));
+        let largest = eigen.eigenvalues.max();
+        let kept: Vec<usize> = (0..p).filter(|&k| eigen.eigenvalues[k] > 1e-9 * largest).collect();
+        let r = kept.len();
+        let turn = DMatrix::from_fn(p, r, |j, k| eigen.eigenvectors[(j, kept[k])] / eigen.eigenvalues[kept[k]].sqrt());
+        let z = x * turn;
+        let mean = units.iter().map(|u| self.case_weight(u.0) * u.2).sum::<f64>() / total;
+        let y = DVector::from_iterator(n, units.iter().map(|u| u.2 - mean));
+        let b = weighed(&z).transpose() * &y;
+        let residual = &y - &z * &b;
+        // The sums of each cluster, or the unit alone.
+        let clusters = self.cohort.extras().cluster.as_ref();
+        let mut order: Vec<(u32, usize)> =
+            (0..n).map(|q| (clusters.map_or(q as u32, |c| c[self.unit(units[q].0)]), q)).collect();
+        order.sort_unstable();
+        let (mut variance, mut independent) = (DMatrix::zeros(r, r), 0);
+        for same in order.chunk_by(|a, b| a.0 == b.0) {
+            independent += 1;
+            let mut score = DVector::zeros(r);
+            for &(_, q) in same {
+                let leverage = weights[q] * (z.row(q).norm_squared() + 1.0 / total);
+                score += z.row(q).transpose() * (weights[q] * residual[q] / (1.0 - leverage).max(1e-3));
+            }
+            variance += &score * score.transpose();
+        }
+        if r == 0 || independent <= 2 * r {
+            return None;
+        }
+        let (g, free) = (independent as f64, independent - r - usize::from(clusters.is_none()));
+        let statistic = b.dot(&variance.cholesky()?.solve(&b)) / r as f64;
+        // The variance of G sums with their own mean is G/(G − 1) of this.
+        let statistic = if clusters.is_some() { statistic * (g - r as f64) / g } else { statistic };
+        Some(Projection { statistic, covariates: r, free, p: f_upper_tail(statistic, r, free) })
+    }
+
     /// Units of each fold, and the means of their effects and scores.
     fn fold_means(&self, units: &[(usize, f64, f64)]) -> Vec<[f64; 3]> {
         let n_folds = self.folds().iter().copied().max().map_or(0, |f| f as usize + 1);
         let mut sums = vec![[0.0; 3]; n_folds];
         for &(i, effect, score) in units {
-            let s = &mut sums[self.fold(i)];
-            *s = [s[0] + 1.0, s[1] + effect, s[2] + score];
+            let (s, w) = (&mut sums[self.fold(i)], self.case_weight(i));
+            *s = [s[0] + w, s[1] + w * effect, s[2] + w * score];
         }
         sums.into_iter().map(|[n, e, s]| [n, e / n, s / n]).collect()
     }
@@ -447,26 +545,25 @@ impl<'a> Scores<'a> {
     fn slope(&self, units: &[(usize, f64, f64)], levels: &[[f64; 3]]) -> Option<Tested> {
         let centred = |&(i, effect, score): &(usize, f64, f64)| {
             let [n, e, s] = levels[self.fold(i)];
-            (effect - e, score - s, 1.0 / n)
+            (effect - e, score - s, self.case_weight(i) / n)
         };
         let (mut xx, mut xy, mut largest) = (0.0, 0.0, 0.0);
         for u in units {
-            let (x, y, _) = centred(u);
-            xx += x * x;
-            xy += x * y;
+            let ((x, y, _), w) = (centred(u), self.case_weight(u.0));
+            xx += w * (x * x);
+            xy += w * (x * y);
             largest = f64::max(largest, u.1.abs());
         }
         if units.len() < FEWEST || xx <= 1e-24 * (1.0 + largest * largest) * units.len() as f64 {
             return None;
         }
         let slope = xy / xx;
-        let variance = units.iter().map(|u| {
-            let (x, y, share) = centred(u);
-            let leverage = x * x / xx + share;
-            let r = x * (y - slope * x) / (1.0 - leverage).max(1e-3);
-            r * r
+        let scores = units.iter().map(|u| {
+            let ((x, y, share), w) = (centred(u), self.case_weight(u.0));
+            let leverage = w * (x * x) / xx + share;
+            (u.0, w * (x * (y - slope * x) / (1.0 - leverage).max(1e-3)))
         });
-        Some(Tested { estimate: slope, se: variance.sum::<f64>().sqrt() / xx, p: None })
+        Some(Tested { estimate: slope, se: self.root_square(scores) / xx, p: None })
     }
 }
 
@@ -481,9 +578,14 @@ fn propensity(cohort: &Cohort) -> Vec<f64> {
         (0..n).flat_map(|i| chosen.iter().map(move |&j| cohort.covariates(i)[j])).collect()
     };
     let options = compare::FitOptions { ridge: RIDGE, ..compare::FitOptions::default() };
+    // Scaled to their effective number, so that the ridge is worth what it is without weights.
+    let weights = cohort.extras().weight.as_ref().map(|w| {
+        let (sum, square) = w.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w));
+        w.iter().map(|w| w * sum / square).collect::<Vec<f64>>()
+    });
     let share = treated.iter().filter(|t| **t).count() as f64 / n as f64;
     let clipped = |e: f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
-    match logistic::fit(&rows, chosen.len(), &treated, &options) {
+    match logistic::fit_weighted(&rows, chosen.len(), &treated, weights.as_deref(), &options) {
         Ok(fit) => {
             let score = fit.score();
             rows.chunks(chosen.len().max(1)).map(|x| clipped(score.evaluate(x))).collect()

@@ -44,6 +44,17 @@ pub fn fit(
     outcome: &[bool],
     options: &FitOptions,
 ) -> Result<LogisticFit, InvalidInput> {
+    fit_weighted(covariates, n_covariates, outcome, None, options)
+}
+
+/// The same where each row counts with a weight; standard errors are then those of so many rows.
+pub(crate) fn fit_weighted(
+    covariates: &[f64],
+    n_covariates: usize,
+    outcome: &[bool],
+    weights: Option<&[f64]>,
+    options: &FitOptions,
+) -> Result<LogisticFit, InvalidInput> {
     let (n, p) = (outcome.len(), n_covariates);
     check_length("covariates", n * p, covariates.len())?;
     check_finite("covariates", covariates, p)?;
@@ -52,16 +63,18 @@ pub fn fit(
     }
     let all: Vec<usize> = (0..n).collect();
     let design = Design::new(covariates, p, &all);
-    let positive = outcome.iter().filter(|&&y| y).count() as f64;
-    let negative = n as f64 - positive;
+    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+    let total: f64 = (0..n).map(weight).sum();
+    let positive: f64 = (0..n).filter(|&i| outcome[i]).map(weight).sum();
+    let negative = total - positive;
     if positive == 0.0 || negative == 0.0 {
         return Ok(one_outcome(&design, p, positive, negative, options));
     }
     let start_intercept = libm::log(positive / negative);
-    let null_log_likelihood = positive * libm::log(positive / n as f64) + negative * libm::log(negative / n as f64);
+    let null_log_likelihood = positive * libm::log(positive / total) + negative * libm::log(negative / total);
 
     let width = design.active.len() + 1;
-    let mut likelihood = Bernoulli { rows: &design.rows, width, outcome, gram: Gram::new(width) };
+    let mut likelihood = Bernoulli { rows: &design.rows, width, outcome, weights, gram: Gram::new(width) };
     let mut start = vec![0.0; width];
     start[0] = start_intercept;
     let penalty = |ridge: f64| {
@@ -139,6 +152,8 @@ struct Bernoulli<'a> {
     /// Standardised covariates and the intercept, which stands first.
     width: usize,
     outcome: &'a [bool],
+    /// Of each row; `None` where all are one.
+    weights: Option<&'a [f64]>,
     gram: Gram,
 }
 
@@ -158,13 +173,14 @@ impl Objective for Bernoulli<'_> {
             self.fill(i, &mut row);
             let eta: f64 = at.iter().zip(&row).map(|(b, x)| b * x).sum();
             let mu = expit(eta);
-            value -= softplus(if y { -eta } else { eta });
+            let w = self.weights.map_or(1.0, |w| w[i]);
+            value -= w * softplus(if y { -eta } else { eta });
             // y − μ without cancellation: for y = 1 it is 1 − μ = expit(−η).
-            let residual = if y { expit(-eta) } else { -mu };
+            let residual = w * if y { expit(-eta) } else { -mu };
             for (g, x) in gradient.iter_mut().zip(&row) {
                 *g += residual * x;
             }
-            self.gram.push(mu * expit(-eta), &row, 1.0, information);
+            self.gram.push(w * (mu * expit(-eta)), &row, 1.0, information);
         }
         self.gram.flush(1.0, information);
         value
@@ -199,7 +215,7 @@ mod tests {
     fn derivatives_match_finite_differences() {
         let rows: Vec<f64> = (0..60).map(|k| ((k * 7919 + 13) % 101) as f64 / 50.0 - 1.0).collect();
         let outcome: Vec<bool> = (0..30).map(|i| (i * 5) % 7 < 3).collect();
-        let mut likelihood = Bernoulli { rows: &rows, width: 3, outcome: &outcome, gram: Gram::new(3) };
+        let mut likelihood = Bernoulli { rows: &rows, width: 3, outcome: &outcome, weights: None, gram: Gram::new(3) };
         let mut evaluate = |at: &[f64]| {
             let (mut g, mut info) = (vec![0.0; 3], DMatrix::zeros(3, 3));
             let value = likelihood.evaluate(at, &mut g, &mut info);

@@ -24,13 +24,14 @@ pub(crate) use tune::KEPT_COORDINATES;
 use crate::arm::{Arm, ByArm};
 use crate::constraint::Unserved;
 use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, pooled};
+use crate::curve::CELLS;
 use crate::effect::{Corrected, Effect, Four, all_four};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Choice, CrossFit, Deal, DealValues, Fold, PathPoint, SplitAverage};
 use crate::ground::{Block, Ground, Placed, Ready};
 use crate::joint::{Family, JointOptions, Penalty, Prediction, Terms};
-use crate::martingale::Residual;
+use crate::martingale::{Entries, Residual};
 use crate::metric::{Metric, Scaling};
 use crate::options::AdjustedOptions;
 use crate::search::{Found, Queries};
@@ -140,16 +141,18 @@ fn deal_values(effects: &Estimates, residuals: &[Residual]) -> Vec<DealValues> {
 /// The averages of each split of a deal.
 fn split_averages(setting: &Setting<'_>, deal: usize, effects: &Estimates) -> Vec<SplitAverage> {
     let of = |fold: usize| {
-        let there: Vec<&Effect> = (effects.iter().zip(&setting.fold_of))
-            .filter(|(_, f)| **f as usize == fold)
-            .filter_map(|(e, _)| e.as_ref().ok())
+        let there: Vec<(&Effect, f64)> = (effects.iter().zip(&setting.fold_of).enumerate())
+            .filter(|(_, (_, f))| **f as usize == fold)
+            .filter_map(|(i, (e, _))| Some((e.as_ref().ok()?, setting.cohort.weight(i))))
             .collect();
-        let n = there.len() as f64;
         let value = |e: &Effect, estimand: Estimand| e.of(estimand).unwrap_or(f64::NAN);
-        let mean = ByEstimand::of(|estimand| there.iter().map(|e| value(e, estimand)).sum::<f64>() / n);
+        let n = there.len() as f64;
+        let total: f64 = there.iter().map(|(_, w)| w).sum();
+        let mean = ByEstimand::of(|estimand| there.iter().map(|(e, w)| w * value(e, estimand)).sum::<f64>() / total);
         let sd = ByEstimand::of(|estimand| {
-            let off = |e: &&Effect| value(e, estimand) - mean[estimand];
-            (there.iter().map(|e| off(e) * off(e)).sum::<f64>() / (n - 1.0).max(0.0)).sqrt()
+            let off = |e: &Effect| value(e, estimand) - mean[estimand];
+            let square = there.iter().map(|(e, w)| w * (off(e) * off(e))).sum::<f64>() * (n / total);
+            (square / (n - 1.0).max(0.0)).sqrt()
         });
         SplitAverage { deal, n_units: there.len(), mean, sd }
     };
@@ -178,6 +181,24 @@ impl Predictions {
     }
 }
 
+/// How the arms are watched where units enter late, by what the models that left each unit out say of it.
+fn entries(setting: &Setting<'_>, learned: &[Learned], predictions: &Predictions) -> Option<ByArm<Entries>> {
+    let (cohort, grid) = (setting.cohort, &setting.ground.grid);
+    cohort.extras().entry.as_ref()?;
+    Some(ByArm::of(|arm| {
+        let of = |&i: &u32| {
+            let i = i as usize;
+            let model = &learned[setting.fold_of[i] as usize].model;
+            let expected = model.expected(&predictions.of_unit[i][arm], 1.0, grid);
+            let mut without_event = [1.0; CELLS + 1];
+            without_event[1..].iter_mut().zip(expected.shares).for_each(|(s, share)| *s = 1.0 - f64::from(share));
+            (cohort.outcome(i), without_event)
+        };
+        let units: Vec<_> = setting.ground.pools[arm].units.par_iter().with_min_len(256).map(of).collect();
+        Entries::of(&units, grid, setting.options.smallest_censoring_survival)
+    }))
+}
+
 /// What one deal gives.
 struct Once {
     deal: Deal,
@@ -190,7 +211,7 @@ struct Once {
 fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watch: &dyn Watch) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
     watch.step("fitting the folds", 0, setting.folds)?;
-    let kappa = 4.0 * f64::max(1.0, cohort.n_units() as f64 / options.units_for_certainty);
+    let kappa = 4.0 * f64::max(1.0, setting.effective_size() / options.units_for_certainty);
     let learn = |fold: usize| {
         let training = TrainingSet::outside(cohort, &setting.fold_of, fold as u8);
         let model = setting.fit(&training, terms, joint_options)?;
@@ -201,6 +222,7 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
     };
     let learned: Vec<Learned> = (0..setting.folds).into_par_iter().map(learn).collect::<Result<_, Error>>()?;
     let predictions = Predictions::new(setting, &learned);
+    let entries = entries(setting, &learned, &predictions);
     let sizes = setting.group_sizes();
     let tuned = tune::choose(setting, &learned, &predictions, &sizes, watch)?;
     let folds: Vec<Fold> = (learned.iter().zip(&tuned.choices))
@@ -217,7 +239,8 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
         .into_par_iter()
         .map(|number| {
             watch.step("matching", done.load(Relaxed), setting.folds)?;
-            let fold = Matching { setting, number, fold: &folds[number], model: &learned[number].model };
+            let (fold, model) = (&folds[number], &learned[number].model);
+            let fold = Matching { setting, number, fold, model, entries: entries.as_ref() };
             let matched = fold.estimate(&predictions, &sizes, &tuned);
             done.fetch_add(1, Relaxed);
             Ok(matched)
@@ -260,6 +283,7 @@ struct Matching<'a> {
     number: usize,
     fold: &'a Fold,
     model: &'a FoldModel,
+    entries: Option<&'a ByArm<Entries>>,
 }
 
 /// What was made of the units of a fold.
@@ -275,7 +299,7 @@ impl Matching<'_> {
     /// Finds the groups of the fold's units and corrects what they say. `tuned` has groups that are known already, at
     /// each of the sizes, and searches that are ready.
     fn estimate(&self, predictions: &Predictions, sizes: &[usize], tuned: &Tuned<'_>) -> Matched {
-        let Matching { setting, number, fold, model } = *self;
+        let Matching { setting, number, fold, model, entries } = *self;
         let (cohort, ground) = (setting.cohort, &setting.ground);
         let weight = tuned.choices[number].map(|c| c.weight);
         let is_here = |i: &u32| setting.fold_of[*i as usize] as usize == number;
@@ -328,7 +352,14 @@ impl Matching<'_> {
             // What the outcome says beyond the corrected curve, in the unit's own arm.
             let arm = cohort.arm(i);
             let (cured, shares) = (corrected.cure_probability[arm], corrected.shape[arm].shares());
-            setting.censoring[arm].residual(cured, &shares, cohort.time(i), cohort.event(i))
+            let (outcome, everybody) = (cohort.outcome(i), &setting.everybody);
+            match entries {
+                None => setting.censoring[arm].residual_of(everybody, cured, &shares, &outcome),
+                Some(entries) => {
+                    let chance = entries[arm].chance(&shares.map(|share| 1.0 - (1.0 - cured) * share));
+                    entries[arm].censoring.residual_of(everybody, cured, &shares, &outcome).times(chance)
+                }
+            }
         };
         let residuals = effects.par_iter_mut().enumerate().with_min_len(64).map(finish).collect();
         let mut effects: Estimates = effects.into_iter().map(Ok).collect();

@@ -7,11 +7,12 @@ use crate::effect::Four;
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::ground::Ground;
-use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Terms};
+use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Pieces, Terms};
 use crate::martingale::Censoring;
 use crate::metric::{Metric, Scaling};
 use crate::options::{AdjustedOptions, FIRST_STRENGTH, STRENGTHS};
 use crate::split::{Trained, TrainingSet, hash_id};
+use crate::survival::Watched;
 use rayon::prelude::*;
 
 /// The seed of a deal; the first has the run's own.
@@ -19,9 +20,12 @@ pub(super) fn seed_of_deal(seed: u64, deal: usize) -> u64 {
     if deal == 0 { seed } else { hash_id(seed, &format!("split {}", deal + 1)) }
 }
 
-/// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn.
+/// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn. A cluster is dealt as one.
 pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
     let mut out = vec![0; cohort.n_units()];
+    if let Some(clusters) = &cohort.extras().cluster {
+        return deal_clusters(cohort, clusters, folds, seed);
+    }
     for arm in Arm::BOTH {
         let mut keyed: Vec<(u64, u32)> =
             cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
@@ -29,6 +33,34 @@ pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
         keyed.iter().enumerate().for_each(|(rank, (_, i))| out[*i as usize] = (rank % folds) as u8);
     }
     out
+}
+
+/// Deals whole clusters: the largest first, each to the fold that has the smallest share of the arms so far. Clusters
+/// of one size go by the hash of the first id of each.
+fn deal_clusters(cohort: &Cohort, clusters: &[u32], folds: usize, seed: u64) -> Vec<u8> {
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); clusters.iter().max().map_or(0, |c| *c as usize + 1)];
+    clusters.iter().zip(0..).for_each(|(&c, i)| members[c as usize].push(i));
+    members.retain(|of| !of.is_empty());
+    let mut order: Vec<(usize, u64, Vec<u32>)> =
+        members.into_iter().map(|of| (of.len(), hash_id(seed, &cohort.ids().text(of[0] as usize)), of)).collect();
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let sizes = ByArm::of(|arm| cohort.units_of(arm).len() as f64);
+    let mut held = vec![0.0; folds];
+    let mut out = vec![0; cohort.n_units()];
+    for (_, _, of) in order {
+        let fold = (0..folds).min_by(|&a, &b| f64::total_cmp(&held[a], &held[b]).then(a.cmp(&b))).unwrap_or(0);
+        for i in of {
+            held[fold] += 1.0 / sizes[cohort.arm(i as usize)];
+            out[i as usize] = fold as u8;
+        }
+    }
+    out
+}
+
+/// Folds that a deal of so many can have: no more than clusters.
+fn at_most_clusters(cohort: &Cohort, folds: usize) -> usize {
+    let clusters = cohort.extras().cluster.as_ref().and_then(|c| c.iter().max()).map(|c| *c as usize + 1);
+    clusters.map_or(folds, |n| folds.min(n))
 }
 
 fn not_fitted(error: joint::FitError) -> Error {
@@ -60,9 +92,11 @@ impl Standardised {
     /// What a model expects of every unit of both pools, each in its own arm.
     pub(crate) fn expected(&self, ground: &Ground<'_>, model: &FoldModel) -> ByArm<Vec<Expected>> {
         ByArm::of(|arm| {
-            let rows = ground.pools[arm].units.par_iter().map(|&i| self.row(i as usize));
-            let predicted = model.predictor.predict_arm(arm, rows);
-            predicted.par_iter().with_min_len(256).map(|p| model.expected(p, &ground.grid)).collect()
+            let units = &ground.pools[arm].units;
+            let predicted = model.predictor.predict_arm(arm, units.par_iter().map(|&i| self.row(i as usize)));
+            let weigh = |i: &u32| ground.cohort.weight(*i as usize);
+            let all = predicted.par_iter().zip(units).with_min_len(256);
+            all.map(|(p, i)| model.expected(p, weigh(i), &ground.grid)).collect()
         })
     }
 }
@@ -78,8 +112,11 @@ pub(super) struct Setting<'a> {
     /// Folds of this deal.
     pub(super) folds: usize,
     pub(super) fold_of: Vec<u8>,
-    /// The censoring curve of each arm.
+    /// The censoring curve of each arm, and that of an arm of which nobody is lost.
     pub(super) censoring: ByArm<Censoring>,
+    pub(super) everybody: Censoring,
+    /// Outcomes that are more than a time and an event.
+    pub(super) pieces: Option<Pieces>,
 }
 
 impl<'a> Setting<'a> {
@@ -91,24 +128,40 @@ impl<'a> Setting<'a> {
     ) -> Setting<'a> {
         let cohort = ground.cohort;
         let x = Standardised::new(cohort, scaling);
-        let grid = &ground.grid;
-        let censoring = ground.pools.each_ref().map(|pool| {
-            let units: Vec<usize> = pool.units.iter().map(|&i| i as usize).collect();
-            let time: Vec<f64> = units.iter().map(|&i| cohort.time(i)).collect();
-            // Reaching H is not censoring: nobody is lost there.
-            let lost: Vec<bool> =
-                units.iter().map(|&i| !cohort.event(i) && cohort.time(i) < cohort.horizon()).collect();
-            Censoring::new(&time, &lost, *grid, options.smallest_censoring_survival)
-        });
-        let folds = options.deals()[0];
+        // Reaching H is not censoring: nobody is lost there.
+        let watched = ground.pools.each_ref().map(|pool| Watched::of(&cohort.outcomes(&pool.units), cohort.horizon()));
+        let pieces = Pieces::of(cohort, &watched);
+        let censoring = |watched: Watched| Censoring::of(watched, ground.grid, options.smallest_censoring_survival);
+        let everybody = censoring(Watched::of_steps(Vec::new()));
+        let censoring = watched.map(censoring);
+        let folds = at_most_clusters(cohort, options.deals()[0]);
         let fold_of = deal_folds(cohort, folds, seed);
-        Setting { ground, cohort, x, scaling, options, seed, folds, fold_of, censoring }
+        Setting { ground, cohort, x, scaling, options, seed, folds, fold_of, censoring, everybody, pieces }
+    }
+
+    /// What is known of a unit, as pieces of a likelihood.
+    pub(super) fn known(&self, i: usize, visit: impl Fn(f64, bool) -> f64) -> f64 {
+        match &self.pieces {
+            None => visit(self.cohort.time(i), self.cohort.event(i)),
+            Some(pieces) => pieces.of_unit(i).iter().map(|p| p.weight * visit(p.time, p.event)).sum(),
+        }
+    }
+
+    /// The number of units that count as much as these.
+    pub(super) fn effective_size(&self) -> f64 {
+        let n = self.cohort.n_units();
+        self.pieces.as_ref().map_or(n as f64, |pieces| (0..n).map(|i| pieces.weight(i)).sum())
+    }
+
+    /// How much a unit counts: one on average, or less where weights differ.
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.pieces.as_ref().map_or(1.0, |pieces| pieces.weight(i))
     }
 
     /// Deals anew.
     pub(super) fn deal(&mut self, folds: usize, seed: u64) {
-        (self.seed, self.folds) = (seed, folds);
-        self.fold_of = deal_folds(self.cohort, folds, seed);
+        (self.seed, self.folds) = (seed, at_most_clusters(self.cohort, folds));
+        self.fold_of = deal_folds(self.cohort, self.folds, seed);
     }
 
     fn row(&self, i: usize) -> &[f64] {
@@ -122,13 +175,14 @@ impl<'a> Setting<'a> {
         terms: &Terms,
         options: &JointOptions,
     ) -> Result<Trained<JointModel>, Error> {
-        joint::fit(training, &self.x.values, terms, options).map_err(not_fitted)
+        joint::fit(training, &self.x.values, self.pieces.as_ref(), terms, options).map_err(not_fitted)
     }
 
     /// The shape that the generalised gamma family would have, on a sample of units.
     pub(super) fn gamma_shape(&self) -> Result<GammaShape, Error> {
         let sample = hashed_sample(self.cohort, self.seed ^ 0x7368_6170, self.options.shape_units);
-        joint::gamma_shape(self.cohort, &sample, &self.x.values, &JointOptions::default()).map_err(not_fitted)
+        let (x, pieces) = (&self.x.values, self.pieces.as_ref());
+        joint::gamma_shape(self.cohort, &sample, x, pieces, &JointOptions::default()).map_err(not_fitted)
     }
 
     /// Covariates whose slopes are penalised together: the levels of a category.
@@ -138,11 +192,11 @@ impl<'a> Setting<'a> {
     }
 
     /// Sum of the out-of-fold log-likelihoods of a sample of units under each of these options, with linear terms.
-    fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, usize), Error> {
+    fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, f64), Error> {
         let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
         let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.folds);
         let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds).map(move |k| (c, k))).collect();
-        let sums: Vec<(f64, usize)> = jobs
+        let sums: Vec<(f64, f64)> = jobs
             .par_iter()
             .map(|&(candidate, fold)| {
                 let held_out: Vec<u32> =
@@ -152,9 +206,10 @@ impl<'a> Setting<'a> {
                 let value = |&i: &u32| {
                     let i = i as usize;
                     let predicted = model.predict(self.row(i))[self.cohort.arm(i)];
-                    model.log_likelihood(&predicted, self.cohort.time(i), self.cohort.event(i))
+                    self.known(i, |time, event| model.log_likelihood(&predicted, time, event))
                 };
-                Ok((held_out.iter().map(value).sum(), held_out.len()))
+                let weight = held_out.iter().map(|&i| self.weight(i as usize)).sum();
+                Ok((held_out.iter().map(value).sum(), weight))
             })
             .collect::<Result<_, Error>>()?;
         let of = |candidate: usize| jobs.iter().zip(&sums).filter(move |((c, _), _)| *c == candidate).map(|(_, s)| s);
@@ -189,7 +244,7 @@ impl<'a> Setting<'a> {
         let compare = |families: &[Family]| -> Result<Vec<(Family, f64)>, Error> {
             let options = |&family: &Family| JointOptions { family, rounds: 0, ..JointOptions::default() };
             let (sums, count) = self.out_of_fold(terms, &families.iter().map(options).collect::<Vec<_>>())?;
-            let mean = |(&family, sum): (&Family, f64)| (family, sum / f64::max(count as f64, 1.0));
+            let mean = |(&family, sum): (&Family, f64)| (family, sum / f64::max(count, 1.0));
             Ok(families.iter().zip(sums).map(mean).collect())
         };
         let (shape, simple) = rayon::join(|| self.gamma_shape(), || compare(&Family::ALL));

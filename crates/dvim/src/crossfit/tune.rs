@@ -41,7 +41,7 @@ pub(crate) const KEPT_COORDINATES: usize = 10_000_000;
 /// Own-arm loss of a corrected value against what was seen of the unit.
 ///
 /// Cure: minus the log-likelihood of the cure part, the latency being the model's:
-/// `−ln(1 − S)` for an event, else `−ln(S + (1 − S)(1 − F(y)/F(H)))`.
+/// `−ln(1 − S)` for an event, else `−ln(S + (1 − S)(1 − F(y)/F(H)))`, over all pieces of what is known of the unit.
 /// Time: the gamma deviance `y/m − 1 − ln(y/m)` of an event, weighted by 1/G(y−); it is proper for the
 /// mean. A unit without event says nothing.
 fn loss(
@@ -57,18 +57,31 @@ fn loss(
     match estimand {
         Estimand::Cure => {
             let eta = p.cure_logit + weight * offset;
-            if event {
-                return log1pexp(eta);
-            }
             let s = expit(eta);
-            -(s + (1.0 - s) * (1.0 - model.event_share(p, time))).max(1e-300).ln()
+            setting.known(i, |time, event| {
+                if event {
+                    return log1pexp(eta);
+                }
+                -(s + (1.0 - s) * (1.0 - model.event_share(p, time))).max(1e-300).ln()
+            })
         }
         Estimand::Time if event => {
             let ratio = time / corrected_time(p, offset, weight, setting.cohort.horizon());
-            (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i)].inverse_before(time)
+            let loss = (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i)].inverse_before(time);
+            loss * setting.weight(i)
         }
         Estimand::Time => 0.0,
     }
+}
+
+/// Mean and standard error of a loss difference, whose values are summed by cluster where units have one.
+fn mean_and_se_by_cluster(mut values: Vec<(u32, f64)>) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().map(|v| v.1).sum::<f64>() / f64::max(n, 1.0);
+    values.sort_by_key(|v| v.0);
+    let sums = values.chunk_by(|a, b| a.0 == b.0).map(|of| of.iter().map(|v| v.1 - mean).sum::<f64>());
+    let (clusters, square) = sums.fold((0.0, 0.0), |(c, q), s| (c + 1.0, q + s * s));
+    (mean, (square * clusters / f64::max(clusters - 1.0, 1.0)).sqrt() / f64::max(n, 1.0))
 }
 
 /// Mean and standard error of a loss difference.
@@ -163,6 +176,10 @@ pub(super) fn choose<'a>(
     let fold_of_sample: Vec<usize> = sample.iter().map(|&i| setting.fold_of[i as usize] as usize).collect();
     let scored = |estimand: Estimand, c: usize, leave: Option<usize>| {
         let kept = (0..sample.len()).filter(|&s| leave != Some(fold_of_sample[s]));
+        if let Some(clusters) = &setting.cohort.extras().cluster {
+            let of = |s: usize| Some((clusters[sample[s] as usize], *differences[estimand][s].get(c)?));
+            return mean_and_se_by_cluster(kept.filter_map(of).collect());
+        }
         let values: Vec<f64> = kept.filter_map(|s| differences[estimand][s].get(c).copied()).collect();
         mean_and_se(values.iter().copied())
     };

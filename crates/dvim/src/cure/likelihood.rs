@@ -524,7 +524,8 @@ pub(super) struct Row {
 }
 
 impl UnitTerms {
-    fn times(self, w: f64) -> UnitTerms {
+    /// So many times as much.
+    pub(crate) fn times(self, w: f64) -> UnitTerms {
         let UnitTerms { value, a, m, t, aa, am, at, mm, mt, tt } = self;
         UnitTerms {
             value: w * value,

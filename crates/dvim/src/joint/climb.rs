@@ -1,7 +1,7 @@
 //! The penalised two-arm fit for a given set of columns: Newton steps and updates of the prior, in turn.
 
 use super::family::Family;
-use super::likelihood::{Evaluation, Outcomes, Widths, evaluate};
+use super::likelihood::{Evaluation, Outcomes, Widths, evaluate, row_terms};
 use super::matrix::Cholesky;
 use super::prior::{BLOCKS, PENALTIES, Prior, Slopes, block, part_of};
 use super::{JointOptions, Penalty};
@@ -218,6 +218,7 @@ impl Problem<'_> {
             } else if iteration >= options.first_update {
                 let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
                 if let Some(cholesky) = cholesky {
+                    prior.effects = self.design_effects(&climber.here);
                     prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
                 }
             }
@@ -231,6 +232,7 @@ impl Problem<'_> {
                 break;
             }
         }
+        prior.effects = self.design_effects(&climber.here);
         if options.penalty != Penalty::Learned {
             let information = &climber.here.information;
             if let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n) {
@@ -247,6 +249,55 @@ impl Problem<'_> {
         Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
     }
 
+    /// By how much the variance of the score of each parameter, summed by cluster, is above its information; never
+    /// below one. Empty where units are independent and count once: then they are the same.
+    fn design_effects(&self, at: &Point) -> Vec<f64> {
+        if self.outcomes.iter().all(|of| of.clusters.is_empty()) {
+            return Vec::new();
+        }
+        let (size, n) = (self.layout.size(), self.layout.len());
+        let Widths { all, cure, time } = self.layout.widths;
+        let terms = ByArm::of(|arm| {
+            let (theta, outcomes) = (self.layout.arm(&at.phi, arm), &self.outcomes[arm]);
+            let terms =
+                row_terms(self.family, self.u_horizon, outcomes, &self.designs[arm], self.layout.widths, &theta);
+            terms.collect::<Vec<_>>()
+        });
+        let mut order: Vec<(u32, Arm, usize)> = Arm::BOTH
+            .into_iter()
+            .flat_map(|arm| self.outcomes[arm].clusters.iter().enumerate().map(move |(row, &c)| (c, arm, row)))
+            .collect();
+        order.sort_by_key(|&(cluster, arm, row)| (cluster, arm.index(), row));
+        let (mut sum, mut square, mut clusters) = (vec![0.0; n], vec![0.0; n], 0.0);
+        let mut score = vec![0.0; n];
+        for of in order.chunk_by(|a, b| a.0 == b.0) {
+            clusters += 1.0;
+            score.fill(0.0);
+            for &(_, arm, row) in of {
+                let (unit, z) = (&terms[arm][row], &self.designs[arm][row * all..(row + 1) * all]);
+                let mut add = |k: usize, value: f64| {
+                    score[arm.index() * size + k] += value;
+                    if let Some(c) = self.layout.common[k] {
+                        score[2 * size + c] += value;
+                    }
+                };
+                z[..cure].iter().enumerate().for_each(|(k, x)| add(k, unit.a * x));
+                z[all - time..].iter().enumerate().for_each(|(k, x)| add(cure + k, unit.m * x));
+                add(size - 1, unit.t);
+            }
+            for ((sum, square), s) in sum.iter_mut().zip(&mut square).zip(&score) {
+                *sum += s;
+                *square += s * s;
+            }
+        }
+        let of = |j: usize| {
+            let variance = (square[j] - sum[j] * sum[j] / clusters) * clusters / f64::max(clusters - 1.0, 1.0);
+            let effect = variance / at.information[j * n + j];
+            if effect.is_finite() { effect.clamp(1.0, LARGEST_EFFECT) } else { 1.0 }
+        };
+        (0..n).map(of).collect()
+    }
+
     /// The ridge that touches the elastic net at `phi` from above: `λ {mixing √|g|/‖φ_g‖ + 1 − mixing}` (Hunter and Li
     /// 2005). What has come near zero stays there.
     fn reweigh(&self, mixing: f64, strengths: ByEstimand<f64>, phi: &[f64], penalties: &mut [f64]) {
@@ -261,6 +312,8 @@ impl Problem<'_> {
     }
 }
 
+/// No variance is taken to be more than this above what the information says.
+const LARGEST_EFFECT: f64 = 100.0;
 /// Newton steps under an elastic net, whose ridges follow the slopes.
 const REWEIGHTED_STEPS: usize = 60;
 /// A group of slopes below this is zero.

@@ -7,7 +7,8 @@
 use super::family::Family;
 use super::matrix::{dot, product};
 use crate::cure::{
-    GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, Weibull, event_terms, unit_terms_of,
+    GeneralisedGamma, Latency, LogLogistic, LogNormalLatency, LogScale, Seen, UnitTerms, Weibull, event_terms,
+    unit_terms_of,
 };
 use crate::estimand::ByEstimand;
 use crate::numeric::Logistic;
@@ -42,9 +43,22 @@ pub(super) struct Outcomes {
     pub(super) u: Vec<f64>,
     pub(super) n_events: usize,
     pub(super) n_censored: usize,
+    /// How much each counts; empty where each counts once.
+    pub(super) weights: Vec<f64>,
+    /// The cluster of each, where scores are summed by cluster.
+    pub(super) clusters: Vec<u32>,
 }
 
 impl Outcomes {
+    /// The terms of a row as it counts.
+    #[inline(always)]
+    fn weighed(&self, row: usize, terms: UnitTerms) -> UnitTerms {
+        match self.weights.get(row) {
+            Some(&w) => terms.times(w),
+            None => terms,
+        }
+    }
+
     pub(super) fn seen(&self, i: usize) -> Seen {
         if i < self.n_events {
             Seen::Event
@@ -133,6 +147,7 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
                 Seen::Censored => unit_terms_of(latency, seen, u[i], cured, locations[i], scale, 0.0),
                 Seen::Horizon => unit_terms_of(latency, seen, u[i], cured, 0.0, scale, 0.0),
             };
+            let unit = outcomes.weighed(start + i, unit);
             value += unit.value;
             let row = &mut cure_rows[i * wide..(i + 1) * wide];
             row[0] = unit.a;
@@ -188,7 +203,7 @@ fn sum<L: Latency>(latency: &L, outcomes: &Outcomes, design: &[f64], widths: Wid
     Evaluation { value, gradient, information }
 }
 
-/// Derivatives of each unit's log-likelihood in its cure logit and its location.
+/// Derivatives of the log-likelihood of each row in its cure logit and its location.
 pub(super) fn unit_gradients(
     family: Family,
     u_horizon: f64,
@@ -197,22 +212,26 @@ pub(super) fn unit_gradients(
     widths: Widths,
     theta: &[f64],
 ) -> Vec<ByEstimand<f64>> {
+    let terms = row_terms(family, u_horizon, outcomes, design, widths, theta);
+    terms.map(|unit| ByEstimand { cure: unit.a, time: unit.m }).collect()
+}
+
+/// The log-likelihood of each row, and its derivatives.
+pub(super) fn row_terms<'a>(
+    family: Family,
+    u_horizon: f64,
+    outcomes: &'a Outcomes,
+    design: &'a [f64],
+    widths: Widths,
+    theta: &'a [f64],
+) -> impl Iterator<Item = UnitTerms> + 'a {
     let Widths { all, cure, time } = widths;
     let (b, l, scale) = (&theta[..cure], &theta[cure..cure + time], LogScale::from(theta[cure + time]));
-    (0..outcomes.u.len())
-        .map(|i| {
-            let z = &design[i * all..(i + 1) * all];
-            let unit = family.unit(
-                u_horizon,
-                outcomes.seen(i),
-                outcomes.u[i],
-                dot(&z[..cure], b),
-                dot(&z[all - time..], l),
-                scale,
-            );
-            ByEstimand { cure: unit.a, time: unit.m }
-        })
-        .collect()
+    (0..outcomes.u.len()).map(move |i| {
+        let z = &design[i * all..(i + 1) * all];
+        let (a, m) = (dot(&z[..cure], b), dot(&z[all - time..], l));
+        outcomes.weighed(i, family.unit(u_horizon, outcomes.seen(i), outcomes.u[i], a, m, scale))
+    })
 }
 
 fn times(to: &mut [f64], w: f64, x: &[f64]) {
@@ -231,7 +250,7 @@ mod tests {
         let x = |i: usize, j: usize| ((i * 7_919 + j * 104_729 + i * i * j) % 1_009) as f64 / 504.0 - 1.0;
         let design: Vec<f64> = (0..n * 5).map(|k| if k % 5 == 1 { 1.0 } else { x(k / 5, k % 5) }).collect();
         let u: Vec<f64> = (0..n).map(|i| 1.1 - 3.0 * ((i * 31) % 101) as f64 / 101.0).collect();
-        let outcomes = Outcomes { rows: (0..n).collect(), u, n_events: 290, n_censored: 270 };
+        let outcomes = Outcomes { rows: (0..n).collect(), u, n_events: 290, n_censored: 270, ..Outcomes::default() };
         let theta = [0.3, -0.4, 0.2, -0.1, 0.1, 0.25, -0.3, 0.15, -0.2];
         for family in Family::ALL.into_iter().chain([-60, 40, 150].map(Family::GeneralisedGamma)) {
             let at = |theta: &[f64]| evaluate(family, 1.2, &outcomes, &design, widths, theta);

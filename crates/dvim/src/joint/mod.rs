@@ -18,6 +18,7 @@ mod family;
 mod likelihood;
 mod matrix;
 mod options;
+mod pieces;
 mod predict;
 mod prior;
 mod screen;
@@ -35,6 +36,7 @@ pub use family::Family;
 use likelihood::{Outcomes, Widths};
 use matrix::Cholesky;
 pub use options::{JointOptions, Penalty};
+pub use pieces::{Piece, Pieces};
 use predict::see;
 pub use predict::{Column, Prediction, Predictor};
 use prior::{Slopes, block};
@@ -143,6 +145,11 @@ impl JointModel {
     pub fn certainty(&self, kappa: Option<f64>) -> Certainty<'_> {
         let (n, size) = (self.layout.len(), self.layout.size());
         let mut a = self.information.clone();
+        if !self.prior.effects.is_empty() {
+            // Scores that vary more than the information says: each parameter is known so much less.
+            let root: Vec<f64> = (0..n).map(|j| self.prior.effect(j).sqrt()).collect();
+            a.iter_mut().enumerate().for_each(|(e, value)| *value /= root[e / n] * root[e % n]);
+        }
         for j in 0..n {
             let of_mixture = self.prior.certainty[j];
             let added = match (kappa, self.layout.blocks[j]) {
@@ -182,18 +189,40 @@ impl JointModel {
     }
 }
 
-/// Fits the model to a training set. `standardised` are the covariates of the whole cohort, row-major.
+/// Fits the model to a training set. `standardised` are the covariates of the whole cohort, row-major; `pieces` its
+/// outcomes, where they are more than a time and an event.
 ///
 /// # Errors
 /// Only where there is nothing to fit: see [`FitError`]. One arm without events is fitted and flagged.
 pub fn fit(
     training: &TrainingSet<'_>,
     standardised: &[f64],
+    pieces: Option<&Pieces>,
     terms: &Terms,
     options: &JointOptions,
 ) -> Result<Trained<JointModel>, FitError> {
     let units = Gathered::of(training.cohort(), training.units(), standardised);
-    Ok(Trained::on(training, describe(&units.view(), terms, options)?))
+    let known = pieces.map(|pieces| Known { pieces, units: training.units() });
+    Ok(Trained::on(training, describe_known(&units.view(), known, terms, options)?))
+}
+
+/// What is known of some units of a cohort beyond times and events.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    pieces: &'a Pieces,
+    units: &'a [u32],
+}
+
+impl<'a> Known<'a> {
+    /// The pieces of a unit, by its place among them.
+    fn of(&self, i: usize) -> &'a [Piece] {
+        self.pieces.of_unit(self.units[i] as usize)
+    }
+
+    /// What it is independent with.
+    fn cluster(&self, i: usize) -> Option<u32> {
+        self.pieces.cluster(self.units[i] as usize)
+    }
 }
 
 /// Rows of a cohort, gathered for a model.
@@ -244,7 +273,16 @@ impl Gathered {
 /// # Panics
 /// If the arrays are not of one length.
 pub fn describe(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Result<JointModel, FitError> {
-    let Training { outcomes, start, u_zero, mut flags } = Training::of(data)?;
+    describe_known(data, None, terms, options)
+}
+
+fn describe_known(
+    data: &TwoArms<'_>,
+    known: Option<Known<'_>>,
+    terms: &Terms,
+    options: &JointOptions,
+) -> Result<JointModel, FitError> {
+    let Training { outcomes, start, u_zero, mut flags } = Training::of(data, known)?;
     let search = Search { data, outcomes: &outcomes, start, options, u_horizon: libm::log(data.horizon) };
     let p = data.n_covariates;
 
@@ -253,6 +291,7 @@ pub fn describe(data: &TwoArms<'_>, terms: &Terms, options: &JointOptions) -> Re
     // A part has as many covariates as its units can speak of: all tell of cure, those with an event of time.
     let most = ByEstimand::of(|part| {
         let speak: usize = match part {
+            Estimand::Cure if known.is_some() => data.time.len(),
             Estimand::Cure => outcomes.iter().map(|o| o.u.len()).sum(),
             Estimand::Time => outcomes.iter().map(|o| o.n_events).sum(),
         };
@@ -325,31 +364,45 @@ struct Training {
 }
 
 impl Training {
-    fn of(data: &TwoArms<'_>) -> Result<Training, FitError> {
+    fn of(data: &TwoArms<'_>, known: Option<Known<'_>>) -> Result<Training, FitError> {
         let n = data.time.len();
         let mut flags = Vec::new();
-        let seen: Vec<Seen> = (0..n).map(|i| see(data.time[i], data.event[i], data.horizon)).collect();
-        let events = || (0..n).filter(|&i| seen[i] == Seen::Event);
-        let smallest = events().map(|i| data.time[i]).filter(|&y| y > 0.0).fold(f64::INFINITY, f64::min);
+        // Unit, time, what was seen then, and how much it counts.
+        let rows: Vec<(usize, f64, Seen, f64)> = match known {
+            None => (0..n).map(|i| (i, data.time[i], see(data.time[i], data.event[i], data.horizon), 1.0)).collect(),
+            Some(known) => (0..n)
+                .flat_map(|i| known.of(i).iter().map(move |p| (i, p)))
+                .map(|(i, p)| (i, p.time, see(p.time, p.event, data.horizon), p.weight))
+                .collect(),
+        };
+        let events = || rows.iter().filter(|r| r.2 == Seen::Event);
+        let smallest = events().map(|r| r.1).filter(|&y| y > 0.0).fold(f64::INFINITY, f64::min);
         if smallest == f64::INFINITY {
             return Err(FitError::NoEvent { n_units: n });
         }
         let u_zero = libm::log(smallest) - std::f64::consts::LN_2;
-        let at_zero = events().filter(|&i| data.time[i] <= 0.0).count();
-        let log_time = |i: usize| if data.time[i] > 0.0 { libm::log(data.time[i]) } else { u_zero };
+        let at_zero = events().filter(|r| r.1 <= 0.0).count();
+        let log_time = |time: f64| if time > 0.0 { libm::log(time) } else { u_zero };
         let mut outcomes = ByArm::<Outcomes>::default();
         for z in Arm::BOTH {
             let arm = &mut outcomes[z];
+            // Rows of each kind that count for something: not those of entry.
+            let mut counted = [0; 3];
             let mut units = 0;
-            for kind in [Seen::Event, Seen::Censored, Seen::Horizon] {
-                for i in (0..n).filter(|&i| data.arm(i) == z && seen[i] == kind) {
+            for (kind, counted) in [Seen::Event, Seen::Censored, Seen::Horizon].into_iter().zip(&mut counted) {
+                for &(i, time, _, weight) in rows.iter().filter(|r| data.arm(r.0) == z && r.2 == kind) {
                     units += 1;
                     // A unit lost at time zero says nothing.
-                    if kind == Seen::Censored && data.time[i] <= 0.0 {
+                    if kind == Seen::Censored && time <= 0.0 {
                         continue;
                     }
+                    *counted += usize::from(weight > 0.0);
                     arm.rows.push(i);
-                    arm.u.push(if kind == Seen::Horizon { 0.0 } else { log_time(i) });
+                    arm.u.push(if kind == Seen::Horizon { 0.0 } else { log_time(time) });
+                    if let Some(known) = known {
+                        arm.weights.push(weight);
+                        arm.clusters.extend(known.cluster(i));
+                    }
                     match kind {
                         Seen::Event => arm.n_events += 1,
                         Seen::Censored => arm.n_censored += 1,
@@ -360,11 +413,12 @@ impl Training {
             if units == 0 {
                 return Err(FitError::NoUnits);
             }
-            if arm.n_events == 0 {
+            let [with_event, lost, at_horizon] = counted;
+            if with_event == 0 {
                 flags.push(Flag::NoEvent { arm: z });
-            } else if arm.n_events == arm.u.len() {
+            } else if lost + at_horizon == 0 {
                 flags.push(Flag::NoneCured { arm: z });
-            } else if data.horizon.is_finite() && arm.n_events + arm.n_censored == arm.u.len() {
+            } else if data.horizon.is_finite() && at_horizon == 0 {
                 flags.push(Flag::NoneReachedHorizon { arm: z });
             }
         }
@@ -376,9 +430,16 @@ impl Training {
             let mean = u.iter().sum::<f64>() / u.len() as f64;
             (mean, u.iter().map(|u| (u - mean) * (u - mean)).sum::<f64>() / u.len() as f64)
         };
-        let pooled = moments(&mut events().map(log_time));
+        let pooled = moments(&mut events().map(|r| log_time(r.1)));
         let start = outcomes.each_ref().map(|arm| {
-            let share = if arm.u.is_empty() { 0.5 } else { arm.n_events as f64 / arm.u.len() as f64 };
+            let all: f64 = arm.weights.iter().filter(|w| **w > 0.0).sum();
+            let share = if arm.u.is_empty() {
+                0.5
+            } else if all > 0.0 {
+                arm.weights[..arm.n_events].iter().sum::<f64>() / all
+            } else {
+                arm.n_events as f64 / arm.u.len() as f64
+            };
             let (mean, variance) =
                 if arm.n_events == 0 { pooled } else { moments(&mut arm.u[..arm.n_events].iter().copied()) };
             let logit = libm::log((1.0 - share).clamp(0.02, 0.98) / share.clamp(0.02, 0.98));
@@ -530,7 +591,10 @@ fn report(
         }
     });
     // From a density of log times to one of times.
-    let jacobian: f64 = problem.outcomes.iter().flat_map(|arm| &arm.u[..arm.n_events]).sum();
+    let weight = |arm: &Outcomes, row: usize| arm.weights.get(row).copied().unwrap_or(1.0);
+    let of_events =
+        |arm: &Outcomes| -> Vec<f64> { (0..arm.n_events).map(|row| weight(arm, row) * arm.u[row]).collect() };
+    let jacobian: f64 = problem.outcomes.iter().flat_map(of_events).sum();
     let positive_definite = climb.gradient_norm.is_finite();
     if !positive_definite {
         flags.push(Flag::NotPositiveDefinite);

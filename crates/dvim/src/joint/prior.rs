@@ -56,6 +56,8 @@ pub(super) struct Prior {
     pub(super) cavity: Vec<f64>,
     /// Posterior variance under the mixture, as a precision to add to the information.
     pub(super) certainty: Vec<f64>,
+    /// By how much the variance of each score is above the information, at least one; empty where they are one.
+    pub(super) effects: Vec<f64>,
 }
 
 impl Prior {
@@ -67,6 +69,7 @@ impl Prior {
             kept: vec![1.0; n],
             cavity: vec![1.0 / SMALLEST_CAVITY; n],
             certainty: penalties.to_vec(),
+            effects: Vec::new(),
         }
     }
 
@@ -75,8 +78,8 @@ impl Prior {
         for j in 0..penalties.len() {
             self.certainty[j] = penalties[j];
             if blocks[j].is_some() {
-                self.cavity[j] = 1.0 / (1.0 / covariance[j] - penalties[j]).max(SMALLEST_CAVITY);
-                self.kept[j] = 1.0 / (1.0 + penalties[j] * self.cavity[j]);
+                self.cavity[j] = self.effect(j) / (1.0 / covariance[j] - penalties[j]).max(SMALLEST_CAVITY);
+                self.kept[j] = 1.0 / (1.0 + penalties[j] * self.cavity[j] / self.effect(j));
             }
         }
     }
@@ -95,6 +98,11 @@ impl Prior {
         }
     }
 
+    /// By how much the variance of a parameter is above what the information says.
+    pub(super) fn effect(&self, j: usize) -> f64 {
+        self.effects.get(j).copied().unwrap_or(1.0)
+    }
+
     fn update_block(&mut self, b: usize, members: &[usize], phi: &[f64], covariance: &[f64], penalties: &mut [f64]) {
         // Cavities and, for each slope, the log density of its mean under every component.
         let mut means = Vec::with_capacity(members.len());
@@ -102,6 +110,7 @@ impl Prior {
         for &j in members {
             let s2 = 1.0 / (1.0 / covariance[j] - penalties[j]).max(SMALLEST_CAVITY);
             let t = phi[j] / covariance[j] * s2;
+            let s2 = s2 * self.effect(j);
             self.cavity[j] = s2;
             means.push(t);
             logs.push(SPREADS.map(|tau| {
@@ -137,7 +146,8 @@ impl Prior {
             }
             let kept = kept.clamp(1e-6, 1.0 - 1e-9);
             let variance = (second - kept * t * (kept * t)).max(1e-12);
-            let new = ((1.0 / kept - 1.0) / s2).clamp(PENALTIES.0, PENALTIES.1);
+            // The ridge that keeps so much under the likelihood as it is.
+            let new = ((1.0 / kept - 1.0) / (s2 / self.effect(j))).clamp(PENALTIES.0, PENALTIES.1);
             // Half of the way on the log scale: penalties and slopes settle together.
             penalties[j] = libm::sqrt(penalties[j] * new);
             self.kept[j] = kept;

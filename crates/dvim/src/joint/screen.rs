@@ -14,12 +14,31 @@ const CHUNK: usize = 128;
 struct Sums {
     u: ByEstimand<ByArm<Vec<f64>>>,
     v: ByEstimand<ByArm<Vec<f64>>>,
+    /// `Σ` of the products of the arms' scores over clusters, which may have units in both; empty without clusters.
+    both: ByEstimand<Vec<f64>>,
 }
 
 impl Sums {
     fn new(n: usize) -> Sums {
         let zeros = || ByEstimand::of(|_| ByArm::of(|_| vec![0.0; n]));
-        Sums { u: zeros(), v: zeros() }
+        Sums { u: zeros(), v: zeros(), both: ByEstimand::default() }
+    }
+
+    /// Adds the scores of a cluster, which were summed in `of`.
+    fn add_cluster(&mut self, of: &Sums) {
+        for part in Estimand::BOTH {
+            let both = &mut self.both[part];
+            both.resize(of.u[part].control.len(), 0.0);
+            let arms = of.u[part].control.iter().zip(&of.u[part].treated);
+            both.iter_mut().zip(arms).for_each(|(both, (c, t))| *both += c * t);
+            for arm in Arm::BOTH {
+                let (u, v) = (&mut self.u[part][arm], &mut self.v[part][arm]);
+                for ((u, v), score) in u.iter_mut().zip(v).zip(&of.u[part][arm]) {
+                    *u += score;
+                    *v += score * score;
+                }
+            }
+        }
     }
 
     fn add(&mut self, arm: Arm, gradient: ByEstimand<f64>, row: &[f64]) {
@@ -41,7 +60,8 @@ impl Sums {
     fn statistic(&self, part: Estimand, c: usize) -> f64 {
         let ratio = |u: f64, v: f64| if v > 0.0 { u.abs() / libm::sqrt(v) } else { 0.0 };
         let (u, v) = (self.u[part].each_ref().map(|u| u[c]), self.v[part].each_ref().map(|v| v[c]));
-        let both = ratio(u.control + u.treated, v.control + v.treated);
+        let shared = self.both[part].get(c).map_or(0.0, |both| 2.0 * both);
+        let both = ratio(u.control + u.treated, v.control + v.treated + shared);
         ratio(u.control, v.control).max(ratio(u.treated, v.treated)).max(both)
     }
 }
@@ -51,6 +71,39 @@ impl Search<'_> {
         let theta = problem.layout.arm(&climb.phi, arm);
         let widths = problem.layout.widths;
         unit_gradients(problem.family, self.u_horizon, &self.outcomes[arm], &problem.designs[arm], widths, &theta)
+    }
+
+    /// Adds up the scores of the columns that `values` gives for some rows of an arm. Rows of one cluster are one
+    /// score.
+    fn add_scores(
+        &self,
+        problem: &Problem<'_>,
+        climb: &Climb,
+        sums: &mut Sums,
+        mut values: impl FnMut(&[usize]) -> Vec<f64>,
+    ) {
+        let n = sums.u.cure.control.len();
+        let gradients = ByArm::of(|arm| self.gradients(problem, climb, arm));
+        // What scores are summed over before they are squared: the cluster, or the unit with its pieces.
+        let mut order: Vec<(u32, Arm, usize)> = Arm::BOTH
+            .into_iter()
+            .flat_map(|arm| {
+                let of = &self.outcomes[arm];
+                let cluster = |row: usize| of.clusters.get(row).copied().unwrap_or(of.rows[row] as u32);
+                (0..of.rows.len()).map(move |row| (cluster(row), arm, row))
+            })
+            .collect();
+        order.sort_by_key(|&(cluster, arm, row)| (cluster, arm.index(), row));
+        for of in order.chunk_by(|a, b| a.0 == b.0) {
+            let mut one = Sums::new(n);
+            for rows in of.chunks(CHUNK) {
+                let units: Vec<usize> = rows.iter().map(|&(_, arm, row)| self.outcomes[arm].rows[row]).collect();
+                for (&(_, arm, row), values) in rows.iter().zip(values(&units).chunks_exact(n)) {
+                    one.add(arm, gradients[arm][row], values);
+                }
+            }
+            sums.add_cluster(&one);
+        }
     }
 
     /// Candidates that enter: for each part at most `most_terms`, the largest statistics first, one for each set of
@@ -66,7 +119,14 @@ impl Search<'_> {
         let n = terms.len();
         let mut sums = Sums::new(n);
         let (mut line, mut values) = (Vec::new(), Vec::new());
-        for arm in Arm::BOTH {
+        let is_plain = self.outcomes.iter().all(|of| of.weights.is_empty());
+        if !is_plain {
+            self.add_scores(problem, climb, &mut sums, |units| {
+                terms.evaluate(units.iter().map(|&i| self.row(i)), &mut line, &mut values);
+                values.clone()
+            });
+        }
+        for arm in Arm::BOTH.into_iter().filter(|_| is_plain) {
             let gradients = self.gradients(problem, climb, arm);
             for (rows, gradients) in self.outcomes[arm].rows.chunks(CHUNK).zip(gradients.chunks(CHUNK)) {
                 terms.evaluate(rows.iter().map(|&i| self.row(i)), &mut line, &mut values);
@@ -106,7 +166,13 @@ impl Search<'_> {
         let climb = problem.climb(self.phi(&problem.layout, &columns), &Sought::default(), self.options);
         let mut sums = Sums::new(covariates.len());
         let mut row = Vec::new();
-        for arm in Arm::BOTH {
+        let is_plain = self.outcomes.iter().all(|of| of.weights.is_empty());
+        if !is_plain {
+            self.add_scores(&problem, &climb, &mut sums, |units| {
+                units.iter().flat_map(|&i| covariates.iter().map(move |&j| self.row(i)[j])).collect()
+            });
+        }
+        for arm in Arm::BOTH.into_iter().filter(|_| is_plain) {
             for (&i, gradient) in self.outcomes[arm].rows.iter().zip(self.gradients(&problem, &climb, arm)) {
                 row.clear();
                 row.extend(covariates.iter().map(|&j| self.row(i)[j]));

@@ -6,7 +6,7 @@
 
 use super::family::Family;
 use super::predict::see;
-use super::{FitError, Gathered, JointOptions, Terms, describe};
+use super::{FitError, Gathered, JointOptions, Known, Piece, Pieces, Terms, describe_known};
 use crate::arm::ByArm;
 use crate::cohort::Cohort;
 use crate::cure::Seen;
@@ -34,6 +34,7 @@ pub struct GammaShape {
 struct Placed {
     seen: Seen,
     u: f64,
+    weight: f64,
     cure_logit: f64,
     location: f64,
     log_sigma: f64,
@@ -48,22 +49,28 @@ pub fn gamma_shape(
     cohort: &Cohort,
     sample: &[u32],
     standardised: &[f64],
+    pieces: Option<&Pieces>,
     options: &JointOptions,
 ) -> Result<GammaShape, FitError> {
     let units = Gathered::of(cohort, sample, standardised);
     let data = &units.view();
+    let known = pieces.map(|pieces| Known { pieces, units: sample });
     let lines = JointOptions { family: Family::LogNormal, rounds: 0, ..options.clone() };
-    let model = describe(data, &Terms::new(&[], data.n_covariates), &lines)?;
+    let model = describe_known(data, known, &Terms::new(&[], data.n_covariates), &lines)?;
     let mut arms = ByArm::<Vec<Placed>>::default();
     for (i, &time) in data.time.iter().enumerate() {
         let arm = data.arm(i);
-        let seen = see(time, data.event[i], data.horizon);
-        if seen == Seen::Censored && time <= 0.0 {
-            continue;
-        }
         let p = model.predict(&data.covariates[i * data.n_covariates..(i + 1) * data.n_covariates])[arm];
         let (cure_logit, location, log_sigma) = (p.cure_logit, p.location, p.log_sigma);
-        arms[arm].push(Placed { seen, u: model.log_time(time), cure_logit, location, log_sigma });
+        let only = [Piece { time, event: data.event[i], weight: 1.0 }];
+        for piece in known.map_or(&only[..], |known| known.of(i)) {
+            let seen = see(piece.time, piece.event, data.horizon);
+            if seen == Seen::Censored && piece.time <= 0.0 {
+                continue;
+            }
+            let u = model.log_time(piece.time);
+            arms[arm].push(Placed { seen, u, weight: piece.weight, cure_logit, location, log_sigma });
+        }
     }
     let u_horizon = libm::log(data.horizon);
     // Shifts that were found for a shape are the start of the next.
@@ -105,7 +112,7 @@ fn climb(family: Family, u_horizon: f64, units: &[Placed], start: [f64; 3]) -> (
         let (mut value, mut g, mut h) = (0.0, [0.0; 3], [[0.0; 3]; 3]);
         for p in units {
             let (a, m, t) = (p.cure_logit + shift[0], p.location + shift[1], p.log_sigma + shift[2]);
-            let unit = family.unit(u_horizon, p.seen, p.u, a, m, t);
+            let unit = family.unit(u_horizon, p.seen, p.u, a, m, t).times(p.weight);
             value += unit.value;
             let gradient = [unit.a, unit.m, unit.t];
             let hessian = [[unit.aa, unit.am, unit.at], [unit.am, unit.mm, unit.mt], [unit.at, unit.mt, unit.tt]];
