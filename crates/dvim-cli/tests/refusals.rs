@@ -179,7 +179,8 @@ fn cases() -> Vec<Case> {
     check("the cause of censoring", "--cause 0", causes());
     check("a cause that is no code", "--cause 1", causes().set(4, "event", "-1"));
     check("an arm without the cause", "--cause 2", good().put("event", |i| if i % 2 == 0 { "1" } else { "2" }.into()));
-    check("weights with the adjusted estimator", "--weights w --estimator adjusted", weighted());
+    let three = || good().put("c", |i| (i % 3).to_string());
+    check("clusters too few for the adjusted estimator", "--cluster c --estimator adjusted", three());
     // Options.
     check("a group size of zero", "--estimator paper -k 0", good());
     check("a group larger than an arm", "--estimator paper -k 30", good());

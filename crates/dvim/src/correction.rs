@@ -360,6 +360,38 @@ mod tests {
         close(c.spread.time.variance.treated, 1.2 + 0.5 * apart * apart / 2.0);
     }
 
+    /// A member of weight two is expected twice.
+    #[test]
+    fn members_count_as_much_as_they_weigh() {
+        let of = |cured: f64, mean_event_time: f64, weight: f32| {
+            let mut shares = [0.0; CELLS];
+            (0..CELLS).for_each(|k| shares[k] = (1.0 - cured as f32) * (k + 1) as f32 / CELLS as f32);
+            Expected { cured, mean_event_time, shares, weight }
+        };
+        let outcome = |time: f64, event: bool, weight: f64| crate::outcome::Outcome {
+            weight,
+            ..crate::outcome::Outcome::plain(time, event)
+        };
+        let group = |all: Vec<crate::outcome::Outcome>| {
+            let curve = crate::survival::SurvivalCurve::of_outcomes(all).summary(55.0);
+            // As many as they stand for: what smoothing sees of them is then the same.
+            GroupEstimate { curve: crate::survival::Summary { worth: 1.0, ..curve }, diameter: 1.0 }
+        };
+        let once = group(vec![outcome(10.0, true, 2.0), outcome(20.0, false, 1.0), outcome(60.0, false, 1.0)]);
+        let once = GroupEstimate {
+            curve: crate::survival::Summary { worth: 4.0 / 3.0, ..once.curve },
+            diameter: once.diameter,
+        };
+        let twice = group([10.0, 10.0, 20.0, 60.0].map(|t| outcome(t, t < 15.0, 1.0)).to_vec());
+        let weighted = [of(0.2, 20.0, 2.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
+        let copied = [of(0.2, 20.0, 1.0), of(0.2, 20.0, 1.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
+        for estimand in Estimand::BOTH {
+            let a = Offset::of(estimand, &once, weighted.iter(), || None).value;
+            let b = Offset::of(estimand, &twice, copied.iter(), || None).value;
+            assert!((a - b).abs() < 1e-9, "{a} {b}");
+        }
+    }
+
     /// Ten without censoring, five cured: n′ = 10. Members who are all alike vary by .25 each; five of .1 and five of
     /// .9 by .09 each.
     #[test]

@@ -236,3 +236,77 @@ fn chance(shares: &[f64; CELLS + 1], without_event: &[f64; CELLS + 1]) -> f64 {
 
 /// Probabilities of cure are kept so far from 0 and 1: a weight is never above a thousand.
 const SMALLEST: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: &Residual, b: &Residual) {
+        assert!((a.cure - b.cure).abs() < 1e-9 && (a.time - b.time).abs() < 1e-6, "{a:?} {b:?}");
+    }
+
+    /// Event times that are even on (0, 10).
+    fn even() -> (Grid, [f64; CELLS + 1]) {
+        let grid = Grid::of_times((1..200).map(|i| f64::from(i) / 20.0).collect(), 10.0);
+        let shares = grid.times().map(|t| t / 10.0);
+        (grid, shares)
+    }
+
+    /// Who enters at 0 is watched from the start; who enters at Y has nothing to tell; and what is told before and after
+    /// an entry is all that is told.
+    #[test]
+    fn residuals_go_from_entry_to_exit() {
+        let (grid, shares) = even();
+        let of = Censoring::new(&[3.0, 6.0, 10.0], &[true, false, false], grid, 0.05);
+        let at = |entry: f64, time: f64, event: bool| {
+            of.residual_of(&of, 0.3, &shares, &Outcome { entry, ..Outcome::plain(time, event) })
+        };
+        assert_eq!(at(0.0, 7.0, true), of.residual(0.3, &shares, 7.0, true));
+        close(&at(7.0, 7.0, false), &Residual::default());
+        let both = Residual::sum(&[(1.0, at(0.0, 4.0, false)), (1.0, at(4.0, 7.0, true))]);
+        close(&both, &at(0.0, 7.0, true));
+    }
+
+    /// Where nobody is lost a unit that had another event is one that reached the horizon.
+    #[test]
+    fn another_cause_is_no_event_until_the_horizon() {
+        let (grid, shares) = even();
+        let of = Censoring::new(&[10.0], &[false], grid, 0.05);
+        let other = Outcome { competing: true, ..Outcome::plain(4.0, false) };
+        close(&of.residual_of(&of, 0.3, &shares, &other), &of.residual(0.3, &shares, 10.0, false));
+    }
+
+    /// Ten thousand event times that are even on (0, 10), 30 % cured; entries even on (0, 8), so that those who had the
+    /// event before are not seen. The mean of the residuals of the seen, each β/A times, is 0 under the right curve and
+    /// the difference under another.
+    #[test]
+    fn late_entry_leaves_no_bias() {
+        let (grid, shares) = even();
+        let n = 10_000;
+        let part = |i: usize, by: usize| ((i * by) % n) as f64 / n as f64 + 0.5 / n as f64;
+        let all = (0..n).map(|i| {
+            let time = if i % 10 < 3 { 20.0 } else { 10.0 * part(i, 7_919) };
+            (time, 8.0 * part(i, 3_571))
+        });
+        let seen: Vec<Outcome> = all
+            .filter(|(time, entry)| time > entry)
+            .map(|(time, entry)| Outcome { entry, ..Outcome::plain(time.min(10.0), time < 10.0) })
+            .collect();
+        let without_event = |cured: f64| shares.map(|share| 1.0 - (1.0 - cured) * share);
+        let entries = Entries::of(&seen.iter().map(|u| (*u, without_event(0.3))).collect::<Vec<_>>(), &grid, 0.01);
+        // Of those who could be watched at u: entries before u.
+        assert!((entries.censoring.watched.before(4.0) - 0.5).abs() < 0.05);
+        // β = E S(E) = 1 − 0.7 · 0.4.
+        assert!((entries.chance(&without_event(0.3)) - 0.72).abs() < 0.01);
+        let mean = |cured: f64| {
+            let chance = entries.chance(&without_event(0.3));
+            let of = |u: &Outcome| entries.censoring.residual_of(&entries.censoring, cured, &shares, u).cure;
+            seen.iter().map(of).sum::<f64>() * chance / seen.len() as f64
+        };
+        assert!(mean(0.3).abs() < 0.01, "{}", mean(0.3));
+        assert!((mean(0.4) + 0.1).abs() < 0.015, "{}", mean(0.4));
+        // Followed from zero, as if everybody had been seen, the residuals say that more are cured.
+        let naive = |u: &Outcome| entries.censoring.residual(0.3, &shares, u.time, u.event).cure;
+        assert!(seen.iter().map(naive).sum::<f64>() / seen.len() as f64 > 0.03);
+    }
+}

@@ -47,7 +47,7 @@ pub fn not_supported(extras: &Extras, who: &str, remedy: impl Into<Phrase>) -> O
         Problem::error(
             ProblemKind::NotSupported,
             Phrase::listed(&names).and(if names.len() == 1 { " is" } else { " are" }).and(format!(" given with {who}")),
-            "case weights, clusters, delayed entry and other causes are taken by the paper's estimator only, so far",
+            "the paper's comparators take no case weights, clusters, delayed entry and other causes",
             remedy,
         )
     })

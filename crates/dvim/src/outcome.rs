@@ -101,3 +101,26 @@ impl Extras {
         all.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_nothing_is_left_out() {
+        let idle = Extras {
+            weight: Some(vec![3.0; 4]),
+            entry: Some(vec![0.0; 4]),
+            cluster: Some(vec![5, 1, 0, 2]),
+            competing: Some(vec![false; 4]),
+        };
+        assert!(idle.telling().is_empty());
+        let all = Extras {
+            weight: Some(vec![3.0, 3.0, 1.0]),
+            entry: Some(vec![0.0, 2.0, 0.0]),
+            cluster: Some(vec![5, 1, 5]),
+            competing: Some(vec![false, true, false]),
+        };
+        assert_eq!(all.clone().telling(), all);
+    }
+}

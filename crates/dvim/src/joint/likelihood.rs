@@ -242,6 +242,31 @@ fn times(to: &mut [f64], w: f64, x: &[f64]) {
 mod tests {
     use super::*;
 
+    /// A weight of two is a row twice, and a row with its negative is nothing.
+    #[test]
+    fn weights_are_rows() {
+        let widths = Widths { all: 3, cure: 2, time: 2 };
+        let x = |i: usize| [((i * 31) % 17) as f64 / 8.0 - 1.0, 1.0, ((i * 13) % 19) as f64 / 9.0 - 1.0];
+        let theta = [0.3, -0.4, 0.1, 0.25, -0.2];
+        let of = |rows: &[(usize, f64)], n_events: usize, n_censored: usize| {
+            let design: Vec<f64> = rows.iter().flat_map(|r| x(r.0)).collect();
+            let u = rows.iter().map(|r| 1.0 - 0.1 * r.0 as f64).collect();
+            let weights = rows.iter().map(|r| r.1).collect();
+            let outcomes = Outcomes { u, n_events, n_censored, weights, ..Outcomes::default() };
+            evaluate(Family::Weibull, 1.2, &outcomes, &design, widths, &theta)
+        };
+        // Events 0 and 1, lost 2 and 3, at the horizon 4.
+        let weighted = of(&[(0, 2.0), (1, 1.0), (2, 2.0), (3, 1.0), (4, 2.0)], 2, 2);
+        let twice = of(&[(0, 1.0), (0, 1.0), (1, 1.0), (2, 1.0), (2, 1.0), (3, 1.0), (4, 1.0), (4, 1.0)], 3, 3);
+        let with_nothing = of(&[(0, 2.0), (1, 1.0), (2, 2.0), (3, 1.0), (5, 1.0), (5, -1.0), (4, 2.0)], 2, 4);
+        for other in [twice, with_nothing] {
+            assert!((weighted.value - other.value).abs() < 1e-12);
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
+            assert!(weighted.gradient.iter().zip(&other.gradient).all(close));
+            assert!(weighted.information.iter().zip(&other.information).all(close));
+        }
+    }
+
     #[test]
     fn gradient_and_information_agree_with_finite_differences() {
         // Five columns: one of the cure part only, three of both, one of the time part only.
