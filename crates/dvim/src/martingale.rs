@@ -252,8 +252,8 @@ mod tests {
         (grid, shares)
     }
 
-    /// Who enters at 0 is watched from the start; who enters at Y has nothing to tell; and what is told before and after
-    /// an entry is all that is told.
+    /// Who enters at 0 is watched from the start; who enters at Y has nothing to tell; and what is told before and
+    /// after an entry is all that is told.
     #[test]
     fn residuals_go_from_entry_to_exit() {
         let (grid, shares) = even();
