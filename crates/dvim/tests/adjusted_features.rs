@@ -148,7 +148,7 @@ fn everything_at_once() {
         assert_eq!(a, &b.expect("served"));
     }
     let audit = Audit::of(&cohort, &found, &[]).expect("an audit");
-    for a in audit.averages.iter().filter(|a| a.population == "all") {
+    for a in audit.averages.iter().filter(|a| a.population == "all" && !a.estimand.starts_with("median")) {
         assert!(a.estimate.is_some_and(f64::is_finite) && a.se.is_some_and(|se| se > 0.0 && se.is_finite()), "{a:?}");
     }
     assert!(audit.heterogeneity.cure.is_some());
