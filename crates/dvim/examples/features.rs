@@ -98,7 +98,7 @@ fn patient(world: World, draws: &mut Draws, frailty: &[f64]) -> Option<Patient> 
     let x: Vec<f64> = (0..COVARIATES).map(|_| draws.normal()).collect();
     let cluster = (draws.uniform() * CLUSTERS as f64) as u32;
     let by_choice = draws.uniform() < expit(0.4 * x[0]);
-    let treated = if world == World::Clusters { cluster % 2 == 0 } else { by_choice };
+    let treated = if world == World::Clusters { cluster.is_multiple_of(2) } else { by_choice };
     let z = f64::from(u8::from(treated));
     let shared = if world == World::Clusters { frailty[cluster as usize] } else { 0.0 };
     let cured = draws.uniform() < expit(logit_of_cure(&x, z) + shared);
