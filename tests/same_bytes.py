@@ -45,6 +45,8 @@ class Expected(NamedTuple):
 
 # Differences between the baseline and what is to replace it. Remove an entry when the baseline moves past it.
 EXPECTED: list[Expected] = [
+    Expected("demo: ", None, "the demonstration uses the adjusted estimator, the new default"),
+    Expected(r"paper.*: .*\.html|explore-paper: .*/report", None, "the command that repeats a run names its estimator"),
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
     Expected("completions: ", None, "the command `dvim clean`"),

@@ -2,9 +2,9 @@
 
 >>> import dvim
 >>> df = dvim.simulate("both-overlap", n=2000, seed=1)
->>> a = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, group_size=35, seed=1)
+>>> a = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, seed=1)
 >>> a.effects[["id", "cure_effect", "time_effect"]].shape
-(1300, 3)
+(2000, 3)
 
 The *cure effect* is how much treatment changes the probability of being event-free at the horizon; the *time effect* is how
 much it changes the mean event time of those who have the event before it. See :func:`fit`.

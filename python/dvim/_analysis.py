@@ -103,7 +103,7 @@ class Analysis:
             why = "; ".join(self._audit.get("left_out", [])) or "the run was made without it"
             raise Refused(
                 f"error: this run has no balance: {why}\n  rule:   balance is that of the groups of the paper's estimator\n"
-                "  remedy: fit with --estimator paper"
+                "  remedy: fit with estimator=\"paper\""
             )
         rows = []
         for c in found["covariates"]:
@@ -129,7 +129,8 @@ class Analysis:
         return dict(found)
 
     def match_group(self, id: Any) -> MatchGroup:
-        """The patients behind the estimate of one patient.
+        """The patients most like one patient, nearest first, under each of the two metrics. They correct the estimate of the
+        model; under ``estimator="paper"`` they give it alone.
 
         >>> import dvim
         >>> df = dvim.simulate("both-overlap", n=1000, seed=1)
@@ -238,7 +239,7 @@ class Audit(Record):
 
 
 class MatchGroup:
-    """The patients behind one estimate, and their curves."""
+    """The patients most like one patient, and their curves."""
 
     def __init__(self, found: dict[str, Any], words: str, kind: str) -> None:
         self._found, self._words, self._kind = found, words, kind

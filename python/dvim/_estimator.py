@@ -48,7 +48,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         categorical: str | Iterable[str] = (),
         missing: str = "refuse",
         zero_time: str = "refuse",
-        estimator: str = "paper",
+        estimator: str = "adjusted",
         group_size: int | str | None = None,
         splits: int | None = None,
         folds: int = 10,

@@ -109,7 +109,7 @@ def fit(
     where: Mapping[str, Any] | None = None,
     missing: str = "refuse",
     zero_time: str = "refuse",
-    estimator: str = "paper",
+    estimator: str = "adjusted",
     group_size: int | str | None = None,
     splits: int | None = None,
     folds: int = 10,
@@ -173,19 +173,23 @@ def fit(data: Any, **arguments: Any) -> Any:
     zero_time
         Times of zero: ``"refuse"``, ``"drop"`` or ``"shift"`` (half of the smallest positive time).
     estimator
-        ``"paper"``: Algorithm 1. ``"adjusted"``: groups corrected by a cross-fitted model; every patient is estimated.
+        ``"adjusted"``: a model learned from other patients (cross-fitted), corrected by the patients most like this one; every
+        patient is estimated. ``"paper"``: the paper's Algorithm 1, in which some patients train and, for each of the others, the
+        ``group_size`` most similar patients of each arm give both effects alone.
     group_size
-        K: patients of each arm in each match group. 50, or chosen from the data by the adjusted estimator.
+        K: patients of each arm in each match group. Chosen from the data (``"auto"``), or 50 with ``estimator="paper"``.
     splits, folds, latency, penalty
         Of the adjusted estimator: honest splits in all, as many as ``folds`` unless said; splits that share one deal at most, each
         patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
         ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what holds the slopes of its models:
         ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
-    train_fraction, metric, scale, seed
-        Share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``; who trains.
+    train_fraction, metric, scale
+        Of the paper's estimator: share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``.
+    seed
+        Decides, with the ids, who trains and who is estimated.
     exact, caliper, exclude_self
         Covariates that groups must agree on; largest differences, ``{"age": 5, "bmi": "0.2sd"}``; keep a patient out of the
-        patient's own group.
+        patient's own group, which the adjusted estimator always does.
     confidence
         Level of every interval.
     by
@@ -217,7 +221,7 @@ def fit(data: Any, **arguments: Any) -> Any:
     >>> df = dvim.simulate("both-overlap", n=2000, seed=1)
     >>> a = dvim.fit(df, time="time", event="event", treatment="treatment", horizon=800, seed=1)
     >>> len(a.effects)
-    1300
+    2000
     >>> a.average_effects().query("population == 'all' and estimand == 'cure_effect'").estimate.item() > 0
     True
     """

@@ -170,7 +170,7 @@ class Plots:
             return axes
 
     def curves(self, id: Any = None, ax: Any = None) -> Any:
-        """The curves behind one patient's estimate or, without an id, of the two arms as they were seen, with intervals and
+        """The curves of the patients most like one patient or, without an id, of the two arms as they were seen, with intervals and
         the patients at risk."""
         if id is not None:
             return group_curves(self._a.match_group(id).to_dict(), ax)
@@ -250,7 +250,7 @@ class Plots:
             why = "; ".join(self._a._audit.get("left_out", [])) or "the run was made without an audit"
             raise Refused(
                 f"error: this run has no effects over the horizon: {why}\n  rule:   they are part of the audit of the "
-                "paper's estimator\n  remedy: fit with --estimator paper"
+                "paper's estimator\n  remedy: fit with estimator=\"paper\""
             )
         with _styled() as plt:
             axes = _axes(plt, ax, 2, figsize=(8.4, 3.4))

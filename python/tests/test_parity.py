@@ -280,7 +280,7 @@ def test_defaults_are_the_engines():
     from dvim import _dvim
 
     given = {n: p.default for n, p in inspect.signature(dvim.fit).parameters.items()}
-    engine = json.loads(_dvim.default_options(False))
+    engine = json.loads(_dvim.default_options(True))
     for name in ("train_fraction", "metric", "scale", "seed", "confidence", "estimator", "exclude_self"):
         assert given[name] == engine[name], name
     adjusted = json.loads(_dvim.default_options(True))["adjusted"]

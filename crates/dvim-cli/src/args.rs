@@ -24,10 +24,11 @@ const ABOUT: &str = "Does treatment change whether the event ever happens, and w
 
 dvim answers two questions for each patient. Does treatment change the probability
 of being event-free at a horizon H (the cure effect)? And, among those who do have
-the event before H, does it change the mean event time (the time effect)? Each
-answer comes from the K most similar patients of each arm, open to inspection.";
+the event before H, does it change the mean event time (the time effect)? A model
+learned from other patients answers first; the patients most like this one correct
+it, and every one of them can be looked at.";
 
-const EXAMPLE: &str = "Example, from a table of patients to the two match groups of patient 17:
+const EXAMPLE: &str = "Example, from a table of patients to those who are most like patient 17:
 
   dvim simulate --scenario both-overlap --n 2000 --seed 1 -o cohort.csv
   dvim check cohort.csv --time time --event event --treatment treatment --horizon 800
@@ -82,7 +83,7 @@ pub enum Command {
     Check(CheckArgs),
     /// Estimate both effects for each patient of a table
     Fit(FitArgs),
-    /// Show the match groups of one patient of a run
+    /// Show the patients who are most like one patient of a run, and what they change
     Match(MatchArgs),
     /// Look at a run in the browser, patient by patient; nothing leaves this machine
     Explore(ExploreArgs),

@@ -274,7 +274,8 @@ fn cases() -> Vec<Case> {
 fn warned() -> Vec<Case> {
     let good = Cells::good;
     let case = |name: &'static str, extra: &str, cells: Cells| -> Case {
-        (name, format!("check T {ROLES} {extra}").trim_end().to_string(), cells.text().into_bytes())
+        let usual = if extra.contains("--estimator") { "" } else { " --folds 5" };
+        (name, format!("check T {ROLES}{usual} {extra}").trim_end().to_string(), cells.text().into_bytes())
     };
     vec![
         case("an identifier among the covariates", "", good().put("number", |i| (500 + i).to_string())),
@@ -290,10 +291,10 @@ fn warned() -> Vec<Case> {
             good().put("time", |i| (10 * (1 + i % 3)).to_string()).put("event", |_| "1".into()),
         ),
         case("few at the horizon", "", good().set(3, "time", "100").set(3, "event", "0")),
-        case("weights that are counts", "--weights w", good().put("w", |i| (1 + i % 3).to_string())),
+        case("weights that are counts", "--weights w --estimator paper", good().put("w", |i| (1 + i % 3).to_string())),
         case(
             "few at risk at first",
-            "--entry from",
+            "--entry from --estimator paper",
             good().set(1, "time", "3").set(1, "event", "1").put("from", |i| if i == 1 { "0" } else { "4" }.into()),
         ),
     ]

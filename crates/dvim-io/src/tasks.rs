@@ -131,16 +131,16 @@ const OF_PAPER: [Setting; 3] = [Setting::TrainFraction, Setting::Metric, Setting
 /// is `auto`.
 pub fn refuse_idle(estimator: &Estimator, given: impl IntoIterator<Item = Setting>) -> Result<(), Error> {
     let (chosen, other, rule, of_other): (_, _, _, &[Setting]) = match estimator {
-        Estimator::Paper => ("paper", "adjusted", "only the adjusted estimator uses it", &OF_ADJUSTED),
-        Estimator::Adjusted(_) => ("adjusted", "paper", "only the paper's estimator uses it", &OF_PAPER),
+        Estimator::Paper => ("the paper's", "adjusted", "this option belongs to the adjusted estimator", &OF_ADJUSTED),
+        Estimator::Adjusted(_) => ("the adjusted", "paper", "this option belongs to the paper's estimator", &OF_PAPER),
     };
     let idle = given.into_iter().filter(|s| of_other.contains(s)).map(|setting| {
         let named = if setting == Setting::GroupSize { setting.to("auto") } else { setting.into() };
         Problem::error(
             ProblemKind::BadOption,
-            phrase![named, " with ", Setting::Estimator.to(chosen)],
+            phrase![named, format!(" with {chosen} estimator")],
             rule,
-            phrase!["leave it out, or use ", Setting::Estimator.to(other)],
+            phrase!["use ", Setting::Estimator.to(other), ", or leave the option out"],
         )
     });
     match idle.collect::<Vec<_>>() {

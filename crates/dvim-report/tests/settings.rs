@@ -24,7 +24,7 @@ fn words_are_those_of_the_engine() {
     assert_eq!(words(Setting::Metric), MetricChoice::ALL.map(MetricChoice::name));
     assert_eq!(words(Setting::Scale), Scale::ALL.map(Scale::name));
     assert_eq!(words(Setting::Ties), Ties::ALL.map(Ties::name));
-    let estimators = [Estimator::Paper, Estimator::Adjusted(AdjustedOptions::default())];
+    let estimators = [Estimator::Adjusted(AdjustedOptions::default()), Estimator::Paper];
     assert_eq!(words(Setting::Estimator), estimators.each_ref().map(Estimator::name));
     let families = Family::ALL.into_iter().chain([Family::GeneralisedGamma(0)]);
     let named: Vec<Option<Family>> = words(Setting::Latency)[1..].iter().map(|word| Family::named(word)).collect();

@@ -39,6 +39,9 @@ pub fn jobs(settings: &Settings, reps: usize) -> Vec<Job> {
     (0..reps).flat_map(job).collect()
 }
 
+/// The smallest data sets whose arms hold a group of the paper's estimator after its training set is left out.
+pub const FEWEST_UNITS: usize = 150;
+
 /// K of the paper's estimator.
 pub fn group_size(n_units: usize) -> usize {
     if n_units >= 5_000 { 50 } else { 35 }

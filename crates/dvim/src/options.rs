@@ -18,15 +18,14 @@ use crate::split::training_size;
 /// ```
 /// use dvim::{Estimator, Options};
 ///
-/// let options = Options { estimator: Estimator::Adjusted(Default::default()), ..Options::default() };
-/// assert_eq!(options.estimator.name(), "adjusted");
+/// assert_eq!(Options::default().estimator, Estimator::Adjusted(Default::default()));
+/// assert_eq!(Options::paper().estimator, Estimator::Paper);
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Estimator {
-    /// The paper's Algorithm 1.
-    #[default]
+    /// The paper's Algorithm 1: the groups alone.
     Paper,
-    /// Groups corrected by a cross-fitted model; every unit is estimated.
+    /// A cross-fitted model, corrected by the groups; every unit is estimated.
     Adjusted(AdjustedOptions),
 }
 
@@ -86,8 +85,9 @@ pub struct Options {
 }
 
 impl Default for Options {
+    /// The adjusted estimator, with everything chosen from the data.
     fn default() -> Options {
-        Options::paper()
+        Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..Options::paper() }
     }
 }
 
@@ -332,6 +332,11 @@ impl AdjustedOptions {
         (splits.or(folds).unwrap_or(usual.splits), folds.unwrap_or(usual.folds))
     }
 
+    /// Splits of the largest deal.
+    fn splits_of_a_deal(&self) -> usize {
+        self.splits.div_ceil(self.n_deals())
+    }
+
     pub(crate) fn n_deals(&self) -> usize {
         self.splits.div_ceil(self.folds.max(1)).max(1)
     }
@@ -390,33 +395,70 @@ impl AdjustedOptions {
                 phrase!["use ", Setting::Penalty.to("elastic-net:0.5")],
             ));
         }
-        for arm in Arm::BOTH {
-            let n = arm_sizes[arm.index()];
-            let needed = self
-                .group_size
-                .map_or(2 * self.smallest_group, |k| k + 1)
-                .max(2 * self.splits.div_ceil(self.n_deals()));
-            if n < needed {
-                out.push(Problem::error(
-                    ProblemKind::ArmTooSmall,
-                    format!("the {} arm has {n} units", arm.name()),
-                    "each arm needs at least two units for each fold, and more than a group",
-                    phrase![
-                        format!("the adjusted estimator needs {needed} units in each arm here; use fewer "),
-                        Setting::Splits,
-                        " or a smaller ",
-                        Setting::GroupSize
-                    ],
-                ));
-            }
+        if self.group_size == Some(0) {
+            out.push(Problem::error(
+                ProblemKind::BadOption,
+                "the group size is 0",
+                "a match group has at least one unit",
+                phrase!["use ", Setting::GroupSize.to("auto"), ", which chooses it from the data"],
+            ));
+        }
+        let needed = (self.fewest() + 1).max(2 * self.splits_of_a_deal());
+        for arm in Arm::BOTH.into_iter().filter(|arm| arm_sizes[arm.index()] < needed) {
+            out.push(Problem::error(
+                ProblemKind::ArmTooSmall,
+                format!(
+                    "the {} arm has {} units, fewer than the {needed} that are needed here",
+                    arm.name(),
+                    arm_sizes[arm.index()]
+                ),
+                "each arm needs two units for each fold, and more units than a group has to have",
+                self.remedy_for_arms_of(arm_sizes[0].min(arm_sizes[1])),
+            ));
         }
         out
+    }
+
+    /// Settings that serve arms of which the smaller has so many units.
+    fn remedy_for_arms_of(&self, smaller: usize) -> Phrase {
+        let half = smaller / 2;
+        if half < 4 {
+            return "an arm this small cannot be analysed: bring more patients".into();
+        }
+        let group_size = (self.fewest() >= smaller).then(|| Setting::GroupSize.to(half));
+        let folds = (2 * self.splits_of_a_deal() > smaller).then(|| Setting::Folds.to(half));
+        let between = if group_size.is_some() && folds.is_some() { " and " } else { "" };
+        let settings = group_size.map_or(Phrase::from("use "), |k| phrase!["use ", k]).and(between);
+        folds.map_or(settings.clone(), |f| settings.and(f)).and(", and expect little of single patients")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phrase::{Piece, Value};
+
+    #[test]
+    fn the_remedy_for_a_small_arm_is_one() {
+        for smaller in 8..26 {
+            let options = AdjustedOptions::default();
+            let remedy = &options.problems([smaller, 100])[0].remedy;
+            let said = |setting: Setting| {
+                remedy.pieces().iter().find_map(|piece| match piece {
+                    Piece::Setting(s, Some(Value::Number(x))) if *s == setting => Some(*x as usize),
+                    _ => None,
+                })
+            };
+            let (splits, folds) = AdjustedOptions::splits_and_folds(None, said(Setting::Folds));
+            let better = AdjustedOptions { group_size: said(Setting::GroupSize), splits, folds, ..options };
+            assert!(better.group_size.is_some() && better.problems([smaller, 100]).is_empty(), "{remedy:?}");
+            let given = AdjustedOptions { group_size: Some(3), ..AdjustedOptions::default() };
+            let problems = given.problems([smaller, 100]);
+            assert_eq!(problems.is_empty(), smaller >= 20);
+            assert!(problems.iter().all(|p| !p.remedy.names(Setting::GroupSize) && p.remedy.names(Setting::Folds)));
+        }
+        assert!(AdjustedOptions::default().problems([26, 26]).is_empty());
+    }
 
     #[test]
     fn the_smallest_weight_falls_with_the_root_of_the_units() {

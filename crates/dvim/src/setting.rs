@@ -142,21 +142,22 @@ settings! {
     /// pooled by Rubin's rules
     Imputation = Columns "imputation": Kind::Column;
 
-    /// The paper's Algorithm 1, or groups corrected by a cross-fitted model (more accurate)
+    /// A model learned from other patients, corrected by the most similar ones; or the paper's Algorithm 1, in which
+    /// the K most similar patients of each arm give the effects alone
     Estimator = Method "estimator": Kind::Word(&[
-        ("paper", "The paper's Algorithm 1"),
-        ("adjusted", "Groups corrected by a cross-fitted model; every patient is estimated"),
-    ]), "paper";
-    /// K: patients of each arm in each match group; `auto` chooses it from the data (adjusted only)
-    /// [default: 50, or auto with the adjusted estimator]
+        ("adjusted", "A cross-fitted model, corrected by the most similar patients; estimates every patient"),
+        ("paper", "The paper's Algorithm 1: trains on some patients, estimates the others"),
+    ]), "adjusted";
+    /// K: patients of each arm in each match group; `auto` chooses it from the data (adjusted estimator only)
+    /// [default: auto; 50 with the paper's estimator]
     GroupSize = Method "group-size": Kind::NumberOr(&[("auto", "Chosen from the data")]);
-    /// Honest splits of the adjusted estimator in all. Each split trains on some patients and estimates the others.
+    /// Adjusted estimator: honest splits in all. Each split trains on some patients and estimates the others.
     /// With more splits than {folds}, the whole cross-fit is repeated and the estimates are averaged [default: as many
     /// as {folds}]
     Splits = Method "splits": Kind::Count;
-    /// Folds of the adjusted estimator: each patient is left out by one split of the cross-fit
+    /// Adjusted estimator: folds; each patient is left out by one split of the cross-fit
     Folds = Method "folds": Kind::Count, "10";
-    /// Distribution of the event times in the adjusted estimator's models
+    /// Adjusted estimator: distribution of the event times in its models
     Latency = Method "latency": Kind::Word(&[
         ("auto", "By out-of-fold likelihood"),
         ("log-normal", "Log-normal"),
@@ -164,21 +165,21 @@ settings! {
         ("log-logistic", "Log-logistic"),
         ("generalised-gamma", "Generalised gamma, its shape learned from the data"),
     ]), "auto";
-    /// What holds the slopes of the adjusted estimator's models: a prior that is learned with them, ridge, or an
+    /// Adjusted estimator: what holds the slopes of its models; a prior that is learned with them, ridge, or an
     /// elastic net with this share of the norm, as in elastic-net:0.5
     Penalty = Method "penalty": Kind::NumberOr(&[
         ("prior", "A prior that is learned with the slopes"),
         ("ridge", "Squares alone"),
         ("elastic-net", "Half of the norm, half of the squares"),
     ]), "prior";
-    /// Share of each arm that trains the paper's cure models; the others are estimated
+    /// Paper's estimator: share of each arm that trains its cure models; the others are estimated
     TrainFraction = Method "train-fraction": Kind::Number, "0.35";
-    /// One metric of the paper's estimator for each effect, or their average for both
+    /// Paper's estimator: one metric for each effect, or their average for both
     Metric = Method "metric": Kind::Word(&[
         ("separate", "Cure weights for the cure effect, time weights for the time effect"),
         ("combined", "The mean of the two weight vectors for both"),
     ]), "separate";
-    /// Standardise covariates for the paper's estimator, or take them as recorded (the paper's own study)
+    /// Paper's estimator: standardise covariates, or take them as recorded (the paper's own study)
     Scale = Method "scale": Kind::Word(&[
         ("standard", "Mean 0, standard deviation 1"),
         ("none", "As recorded"),
@@ -190,7 +191,7 @@ settings! {
     /// Largest difference allowed in a covariate: age=5 in its own unit, age=0.2sd in standard
     /// deviations; may be given several times
     Caliper = Method "caliper": Kind::Pairs;
-    /// Keep a patient out of the patient's own group
+    /// Keep a patient out of the patient's own group; the adjusted estimator always does
     ExcludeSelf = Method "exclude-self": Kind::Switch;
     /// Confidence level of every interval
     Confidence = Method "confidence": Kind::Number, "0.95";

@@ -81,7 +81,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     let example = found.units.first().map_or(String::new(), |&i| cohort.ids().text(i as usize).into_owned());
     let _ = write!(
         words,
-        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} {example}    the patients behind the estimate for patient {example}\n"
+        "\nWhere to look\n  {place}/report.html    open it in a browser: curves, effects, weights, one patient's matches\n  {place}/effects.csv    both effects of each patient\n  dvim match {place} {example}    the patients who are most like patient {example}, and what they change\n"
     );
     print(&words)?;
     say(&format!("done in {:.2} s", progress.seconds()));

@@ -128,12 +128,16 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
 }
 
 fn refuse_bad(args: &StudyArgs) -> Result<(), Failure> {
+    let (group, fewest) = match args.part {
+        StudyPart::Accuracy => (accuracy::group_size(args.n), accuracy::FEWEST_UNITS),
+        _ => (100, FEWEST_UNITS),
+    };
     let text = if args.reps == 0 {
         "error: --reps is 0\n  rule:   a table rests on data sets\n  remedy: use --reps 20; the paper has 300"
             .to_string()
-    } else if args.n < FEWEST_UNITS {
+    } else if args.n < fewest {
         format!(
-            "error: --n is {}\n  rule:   groups of 100 units need data sets of at least {FEWEST_UNITS}\n  remedy: leave it out for the paper's 20000",
+            "error: --n is {}\n  rule:   groups of {group} units need data sets of at least {fewest}\n  remedy: leave it out for the paper's 20000",
             args.n
         )
     } else {

@@ -189,6 +189,7 @@ pub fn command(s: &Summary) -> String {
             set(Setting::GroupSize, adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
         }
         None => {
+            set(Setting::Estimator, "paper".into());
             set(Setting::GroupSize, o.group_size.to_string());
             set(Setting::TrainFraction, o.train_fraction.to_string());
         }
