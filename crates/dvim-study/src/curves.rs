@@ -16,6 +16,7 @@ use dvim::internal::interval::two_sided;
 use dvim::internal::simulate::{Laws, Scenario, Simulated, simulate};
 use dvim_report::tables::header;
 use dvim_report::text::{Grid as Shown, grouped};
+use rayon::prelude::*;
 
 /// What is looked at, of patients and on average.
 const QUANTITIES: [&str; 8] = [
@@ -35,6 +36,9 @@ const TIMES: usize = 16;
 const ESTIMATOR: &str = "adjusted";
 /// Units and seed of the draw that the truth is taken from.
 const POPULATION: (usize, u64) = (100_000, 123_456_789);
+/// Points of its mean curves, and units of one task.
+const FINE: usize = 160;
+const BLOCK: usize = 2_000;
 
 /// What is true of one patient.
 struct Truth {
@@ -214,24 +218,34 @@ impl Goals {
     fn of(scenario: Scenario) -> Goals {
         let world = simulate(scenario, POPULATION.0, false, POPULATION.1);
         let (laws, n, horizon) = (scenario.laws(false), POPULATION.0 as f64, world.cohort.horizon());
-        let mut survival = ByArm::of(|_| vec![0.0; TIMES]);
-        let (mut quarter, mut rmst) = (ByArm::of(|_| 0.0), [0.0; 3]);
-        // Medians of the mean curves, on a fine grid.
-        let fine = 400;
-        let mut curves = ByArm::of(|_| vec![0.0; fine + 1]);
-        for i in 0..POPULATION.0 {
-            let t = truth(&laws, &world, i);
-            for arm in Arm::BOTH {
-                survival[arm].iter_mut().zip(&t.survival[arm]).for_each(|(s, v)| *s += v / n);
-                quarter[arm] += t.quarter[arm] / n;
-                if i % 20 == 0 {
-                    let x = world.cohort.covariates(i);
+        // Mean curves on a fine grid, which holds every time that is asked for.
+        let fine = FINE;
+        let of_block = |block: usize| {
+            let mut sums = (ByArm::of(|_| vec![0.0; fine + 1]), [0.0; 3]);
+            for i in block * BLOCK..((block + 1) * BLOCK).min(POPULATION.0) {
+                let (x, of) = (world.cohort.covariates(i), &world.truth[i].arms);
+                for arm in Arm::BOTH {
                     let at = |k: usize| laws.survival(arm, x, horizon * k as f64 / fine as f64);
-                    curves[arm].iter_mut().enumerate().for_each(|(k, s)| *s += 20.0 * at(k) / n);
+                    sums.0[arm].iter_mut().enumerate().for_each(|(k, s)| *s += at(k));
                 }
+                let split = split_rmst(of.map(|a| a.cure_probability), of.map(|a| a.mean_event_time), horizon);
+                let parts = [split.effect.0, split.from_cure.0, split.from_time.0];
+                sums.1.iter_mut().zip(parts).for_each(|(s, v)| *s += v);
             }
-            rmst.iter_mut().zip(t.rmst).for_each(|(s, v)| *s += v / n);
+            sums
+        };
+        let blocks: Vec<_> = (0..POPULATION.0.div_ceil(BLOCK)).into_par_iter().map(of_block).collect();
+        let mut curves = ByArm::of(|_| vec![0.0; fine + 1]);
+        let mut rmst = [0.0; 3];
+        for (of_arms, parts) in &blocks {
+            for arm in Arm::BOTH {
+                curves[arm].iter_mut().zip(&of_arms[arm]).for_each(|(s, v)| *s += v / n);
+            }
+            rmst.iter_mut().zip(parts).for_each(|(s, v)| *s += v / n);
         }
+        let at = |arm: Arm, k: usize| curves[arm][k * fine / TIMES];
+        let survival = ByArm::of(|arm| (1..=TIMES).map(|k| at(arm, k)).collect::<Vec<f64>>());
+        let quarter = ByArm::of(|arm| at(arm, TIMES / 4));
         let median = |arm: Arm| {
             let after = curves[arm].iter().position(|s| *s <= 0.5);
             after.map_or(f64::INFINITY, |k| {
