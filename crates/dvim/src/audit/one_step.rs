@@ -23,7 +23,7 @@
 
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, weighted_average};
 use crate::arm::ByArm;
 use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
@@ -36,6 +36,7 @@ use crate::joint::Spread;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use rayon::prelude::*;
 
 /// Propensities are kept so far from 0 and 1: no unit counts for more than fifty.
 const SMALLEST_PROPENSITY: f64 = 0.02;
@@ -57,6 +58,29 @@ pub struct Scores<'a> {
     /// P(treated | covariates).
     propensity: Vec<f64>,
 }
+
+/// Means of several quantities over one population, and their covariance.
+pub(super) struct Joint {
+    pub(super) n: usize,
+    pub(super) mean: Vec<f64>,
+    /// Row-major.
+    pub(super) covariance: Vec<f64>,
+}
+
+impl Joint {
+    pub(super) fn variance(&self, weights: &[f64]) -> f64 {
+        let k = self.mean.len();
+        let row = |i: usize| weights.iter().enumerate().map(|(j, w)| w * self.covariance[i * k + j]).sum::<f64>();
+        weights.iter().enumerate().map(|(i, w)| w * row(i)).sum::<f64>().max(0.0)
+    }
+
+    pub(super) fn value(&self, weights: &[f64]) -> f64 {
+        weights.iter().zip(&self.mean).map(|(w, m)| w * m).sum()
+    }
+}
+
+/// Units whose products one task sums.
+const BLOCK: usize = 2_048;
 
 impl<'a> Scores<'a> {
     /// Prepares a run; `None` where its groups are not corrected.
@@ -156,20 +180,20 @@ impl<'a> Scores<'a> {
         (out, n)
     }
 
-    /// Covariance over deals (row-major) of the one-step means of four quantities, and the number of deals; `None`
+    /// Covariance over deals (row-major) of the one-step means of some quantities, and the number of deals; `None`
     /// where there is one.
-    pub(super) fn between_deals_of(
+    pub(super) fn between_deals<const N: usize>(
         &self,
         populations: &Populations,
         p: usize,
-        of: impl Fn(&DealValues, Arm) -> ([f64; 4], [f64; 4]),
+        of: impl Fn(&DealValues, Arm) -> ([f64; N], [f64; N]),
     ) -> Option<(Vec<f64>, usize)> {
         let n = self.deals.len();
         if n < 2 || self.deals.iter().any(|d| d.values.is_empty()) {
             return None;
         }
         let mean_of = |deal: &Deal| {
-            let (mut sums, mut total) = ([0.0; 4], 0.0);
+            let (mut sums, mut total) = ([0.0; N], 0.0);
             for i in 0..self.n_units() {
                 let (member, given) = self.membership(populations, p, i);
                 let (own, weight) = (self.arm(i), self.case_weight(i));
@@ -182,34 +206,79 @@ impl<'a> Scores<'a> {
             }
             sums.map(|s| s / f64::max(total, f64::MIN_POSITIVE))
         };
-        let all: Vec<[f64; 4]> = self.deals.iter().map(mean_of).collect();
-        let mean: [f64; 4] = std::array::from_fn(|k| all.iter().map(|v| v[k]).sum::<f64>() / n as f64);
+        let all: Vec<[f64; N]> = self.deals.iter().map(mean_of).collect();
+        let mean: [f64; N] = std::array::from_fn(|k| all.iter().map(|v| v[k]).sum::<f64>() / n as f64);
         let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
-        let covariance = (0..16).map(|k| product(k / 4, k % 4) / (n as f64 - 1.0)).collect();
+        let covariance = (0..N * N).map(|k| product(k / N, k % N) / (n as f64 - 1.0)).collect();
         Some((covariance, n))
     }
 
     /// What is left, in a mean over deals, of the variance between them of each arm's survival at H.
     pub(super) fn survival_between_deals(&self, populations: &Populations, p: usize) -> Option<ByArm<f64>> {
         let of = |values: &DealValues, own: Arm| {
-            let [c, t] = values.cure_probability.into_array();
-            let mut residual = [0.0; 4];
+            let mut residual = [0.0; 2];
             residual[own.index()] = values.residual.cure;
-            ([c, t, 0.0, 0.0], residual)
+            (values.cure_probability.into_array(), residual)
         };
-        let (covariance, n) = self.between_deals_of(populations, p, of)?;
-        Some(ByArm { control: covariance[0] / n as f64, treated: covariance[5] / n as f64 })
+        let (covariance, n) = self.between_deals(populations, p, of)?;
+        Some(ByArm { control: covariance[0] / n as f64, treated: covariance[3] / n as f64 })
     }
 
-    /// Sums over clusters of what units (by position among the estimated) contribute; what they contribute where there
-    /// are none.
-    fn by_cluster<const N: usize>(&self, each: impl Iterator<Item = (usize, [f64; N])>) -> Vec<[f64; N]> {
-        let Some(clusters) = &self.cohort.extras().cluster else { return each.map(|(_, v)| v).collect() };
-        let mut all: Vec<(u32, [f64; N])> = each.map(|(i, v)| (clusters[self.unit(i)], v)).collect();
-        all.sort_by_key(|(c, _)| *c);
-        let sum =
-            |same: &[(u32, [f64; N])]| same.iter().fold([0.0; N], |s, (_, v)| std::array::from_fn(|k| s[k] + v[k]));
-        all.chunk_by(|a, b| a.0 == b.0).map(sum).collect()
+    /// One-step means over population `p` of `k` quantities: `value` puts those of a patient, `residual` what the
+    /// patient's outcome adds to them in its own arm. `None` where the population is empty.
+    pub(super) fn joint(
+        &self,
+        populations: &Populations,
+        p: usize,
+        k: usize,
+        fill: impl Fn(usize, &mut [f64], &mut [f64]) + Sync,
+    ) -> Option<Joint> {
+        let n = self.n_units();
+        let size = populations.each().filter(|of| of.contains(&(p as u16))).count();
+        if size == 0 {
+            return None;
+        }
+        // The terms of each patient: g v and h ρ/e, times its case weight.
+        let mut terms = vec![0.0; n * k];
+        let mut total = vec![0.0; n];
+        terms.par_chunks_mut(k).zip(&mut total).enumerate().for_each_init(
+            || (vec![0.0; k], vec![0.0; k]),
+            |(value, residual), (i, (terms, total))| {
+                let (member, given) = self.membership(populations, p, i);
+                let weight = self.case_weight(i);
+                *total = weight * f64::from(u8::from(member));
+                if given > 0.0 {
+                    fill(i, value, residual);
+                    let by = given / self.propensity_of(self.arm(i), i);
+                    for (t, (v, r)) in terms.iter_mut().zip(value.iter().zip(&*residual)) {
+                        *t = weight * (if member { *v } else { 0.0 } + by * r);
+                    }
+                }
+            },
+        );
+        let count: f64 = total.iter().sum();
+        let mut mean = vec![0.0; k];
+        terms.chunks(k).for_each(|t| mean.iter_mut().zip(t).for_each(|(m, t)| *m += t));
+        mean.iter_mut().for_each(|m| *m /= count);
+        terms.par_chunks_mut(k).zip(&total).for_each(|(terms, total)| {
+            terms.iter_mut().zip(&mean).for_each(|(t, m)| *t -= total * m);
+        });
+        let (terms, independent) = self.summed_by_cluster(terms, k, size);
+        let products = |block: &[f64]| {
+            let mut out = vec![0.0; k * k];
+            for psi in block.chunks(k) {
+                for (i, a) in psi.iter().enumerate() {
+                    out[i * k..(i + 1) * k].iter_mut().zip(psi).for_each(|(o, b)| *o += a * b);
+                }
+            }
+            out
+        };
+        let blocks: Vec<Vec<f64>> = terms.par_chunks(BLOCK * k).map(products).collect();
+        let mut covariance = vec![0.0; k * k];
+        blocks.iter().for_each(|b| covariance.iter_mut().zip(b).for_each(|(c, b)| *c += b));
+        let free = independent / (independent - 1.0).max(1.0) / (count * count);
+        covariance.iter_mut().for_each(|c| *c *= free);
+        Some(Joint { n: size, mean, covariance })
     }
 
     pub(super) fn propensity_of(&self, arm: Arm, i: usize) -> f64 {
@@ -221,105 +290,58 @@ impl<'a> Scores<'a> {
 
     /// Means of both arms over population `p`; `None` where it is empty.
     fn means(&self, side: Estimand, populations: &Populations, p: usize) -> Option<Means> {
-        let n = self.analysis.effects.len();
-        let member: Vec<bool> = (0..n).map(|i| populations.of(i).contains(&(p as u16))).collect();
-        let size = member.iter().filter(|g| **g).count();
-        if size == 0 {
-            return None;
-        }
-        let given = |i: usize| match populations.names[p].as_str() {
-            "treated" if p == 1 => self.propensity_of(Arm::Treated, i),
-            "control" if p == 2 => self.propensity_of(Arm::Control, i),
-            _ => f64::from(u8::from(member[i])),
+        let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
+            let rho = self.residual(i);
+            for z in Arm::BOTH {
+                value[z.index()] = self.value(side, z, i);
+                residual[z.index()] = match side {
+                    _ if z != self.arm(i) => 0.0,
+                    Estimand::Cure => rho.cure,
+                    Estimand::Time => rho.time,
+                };
+            }
         };
-        let members = || (0..n).filter(|&i| member[i]);
-        let count: f64 = members().map(|i| self.case_weight(i)).sum();
-        let plain =
-            Arm::BOTH.map(|z| members().map(|i| self.case_weight(i) * self.value(side, z, i)).sum::<f64>() / count);
-        let residual = |z: Arm, i: usize| {
-            if self.arm(i) == z { self.case_weight(i) * (given(i) * self.weighted_residual(side, i)) } else { 0.0 }
+        let joint = self.joint(populations, p, 2, fill)?;
+        let spread_of = |c: &[f64], by: f64| Spread { variance: [by * c[0], by * c[3]].into(), covariance: by * c[1] };
+        let n = joint.n as f64;
+        let mut spread = spread_of(&joint.covariance, n);
+        let of_deal = |values: &DealValues, own: Arm| {
+            let (value, rho) = match side {
+                Estimand::Cure => (values.cure_probability, values.residual.cure),
+                Estimand::Time => (values.mean_event_time, values.residual.time),
+            };
+            let mut residual = [0.0; 2];
+            residual[own.index()] = rho;
+            (value.into_array(), residual)
         };
-        let shift = Arm::BOTH.map(|z| (0..n).map(|i| residual(z, i)).sum::<f64>() / count);
-        let mut spread = Spread::default();
-        let psi = |(i, &is_member): (usize, &bool)| {
-            let of = Arm::BOTH.map(|z| {
-                let own = if is_member { self.value(side, z, i) - plain[z.index()] - shift[z.index()] } else { 0.0 };
-                self.case_weight(i) * own + residual(z, i)
-            });
-            (i, of)
-        };
-        let terms = self.by_cluster(member.iter().enumerate().map(psi));
-        for psi in &terms {
-            spread.variance.control += psi[0] * psi[0];
-            spread.variance.treated += psi[1] * psi[1];
-            spread.covariance += psi[0] * psi[1];
-        }
-        let independent = if self.cohort.extras().cluster.is_some() { terms.len() } else { size } as f64;
-        let free = independent / (independent - 1.0).max(1.0);
-        let differences = members().map(|i| {
-            let d = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i) - (plain[1] - plain[0]);
-            self.case_weight(i) * (d * d)
-        });
-        let mean = [0, 1].map(|z| match side {
-            // Noise of the residuals must not carry a mean over its bounds.
-            Estimand::Cure => (plain[z] + shift[z]).clamp(0.0, 1.0),
-            Estimand::Time => (plain[z] + shift[z]).clamp(0.0, self.cohort.horizon()),
-        });
-        // Members over their weight: one where all count alike.
-        let thin = size as f64 / count;
-        let of_mean = |sum: f64| free * sum / count * thin;
-        spread = Spread { variance: spread.variance.map(of_mean), covariance: of_mean(spread.covariance) };
+        let between = self.between_deals(populations, p, of_deal);
         // What is left of the variance between deals in a mean of so many.
-        let deals = self.between_deals(side, &member, &given);
-        if let Some(between) = &deals {
-            let left = size as f64 / self.deals.len() as f64;
-            Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left * between.variance[z]);
-            spread.covariance += left * between.covariance;
+        let deals = between.as_ref().map(|(c, _)| spread_of(c, 1.0));
+        if let Some((c, deals)) = &between {
+            let left = spread_of(c, n / *deals as f64);
+            Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left.variance[z]);
+            spread.covariance += left.covariance;
         }
+        let effects = (0..self.n_units()).filter(|&i| self.membership(populations, p, i).0);
+        let effects = effects.map(|i| {
+            let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
+            (Some(effect), self.case_weight(i))
+        });
+        let top = match side {
+            Estimand::Cure => 1.0,
+            Estimand::Time => self.cohort.horizon(),
+        };
         Some(Means {
-            n: size,
-            mean,
+            n: joint.n,
+            // Noise of the residuals must not carry a mean over its bounds.
+            mean: [0, 1].map(|z| joint.mean[z].clamp(0.0, top)),
             pool_variance: [0.0; 2],
             pool_covariance: 0.0,
             spread,
             deals,
-            difference_variance: differences.sum::<f64>() * thin / (size as f64 - 1.0).max(1.0),
+            difference_variance: weighted_average(effects).sd.map_or(0.0, |sd| sd * sd),
             bias: None,
         })
-    }
-
-    /// Covariance over deals of the two arms' means; `None` where there is one.
-    fn between_deals(&self, side: Estimand, member: &[bool], given: &dyn Fn(usize) -> f64) -> Option<Spread> {
-        let (n, deals) = (member.len(), self.deals.len() as f64);
-        if self.deals.len() < 2 || self.deals.iter().any(|r| r.values.is_empty()) {
-            return None;
-        }
-        let count: f64 = (0..n).filter(|&i| member[i]).map(|i| self.case_weight(i)).sum();
-        let of = |r: &Deal| {
-            let mut sums = [0.0; 2];
-            for (i, &is_member) in member.iter().enumerate().take(n) {
-                let values = &r.values[self.unit(i)];
-                let (of_arms, residual) = match side {
-                    Estimand::Cure => (values.cure_probability, values.residual.cure),
-                    Estimand::Time => (values.mean_event_time, values.residual.time),
-                };
-                let (own, weight) = (self.arm(i), self.case_weight(i));
-                for z in Arm::BOTH {
-                    if is_member {
-                        sums[z.index()] += weight * of_arms[z];
-                    }
-                    if own == z {
-                        sums[z.index()] += weight * (given(i) * residual / self.propensity_of(z, i));
-                    }
-                }
-            }
-            sums.map(|s| s / count)
-        };
-        let all: Vec<[f64; 2]> = self.deals.iter().map(of).collect();
-        let mean = [0, 1].map(|z| all.iter().map(|v| v[z]).sum::<f64>() / deals);
-        let product = |a: usize, b: usize| all.iter().map(|v| (v[a] - mean[a]) * (v[b] - mean[b])).sum::<f64>();
-        let of = |a: usize, b: usize| product(a, b) / (deals - 1.0);
-        Some(Spread { variance: [of(0, 0), of(1, 1)].into(), covariance: of(0, 1) })
     }
 
     /// The average effects.
@@ -435,10 +457,11 @@ impl<'a> Scores<'a> {
 
     /// The root of the sum of squares of what units contribute, summed by cluster where there are clusters.
     fn root_square(&self, each: impl Iterator<Item = (usize, f64)>) -> f64 {
-        let sums = self.by_cluster(each.map(|(i, v)| (i, [v])));
-        let clusters = sums.len() as f64;
+        let mut terms = vec![0.0; self.n_units()];
+        each.for_each(|(i, v)| terms[i] += v);
+        let (sums, clusters) = self.summed_by_cluster(terms, 1, self.n_units());
         let free = if self.cohort.extras().cluster.is_some() { clusters / (clusters - 1.0).max(1.0) } else { 1.0 };
-        (free * sums.iter().map(|[v]| v * v).sum::<f64>()).sqrt()
+        (free * sums.iter().map(|v| v * v).sum::<f64>()).sqrt()
     }
 
     /// Do the scores vary with the covariates? Regression on all of them, the coefficients tested together with

@@ -14,7 +14,7 @@
 //! explode.
 
 use super::average::{AverageEffect, Populations};
-use super::one_step::Scores;
+use super::one_step::{Joint, Scores};
 use super::sensitivity::AtHorizon;
 use crate::arm::{Arm, ByArm};
 use crate::curve::{CELLS, Grid, split_rmst};
@@ -24,7 +24,6 @@ use crate::numeric::normal_quantile;
 use nalgebra::{DMatrix, SymmetricEigen};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
-use rayon::prelude::*;
 
 /// A value over time with its limits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,87 +57,7 @@ pub struct Standardised {
     pub difference: Band,
 }
 
-/// Means of several quantities over one population, and their covariance.
-struct Joint {
-    n: usize,
-    mean: Vec<f64>,
-    /// Row-major.
-    covariance: Vec<f64>,
-}
-
-impl Joint {
-    fn variance(&self, weights: &[f64]) -> f64 {
-        let k = self.mean.len();
-        let row = |i: usize| weights.iter().enumerate().map(|(j, w)| w * self.covariance[i * k + j]).sum::<f64>();
-        weights.iter().enumerate().map(|(i, w)| w * row(i)).sum::<f64>().max(0.0)
-    }
-
-    fn value(&self, weights: &[f64]) -> f64 {
-        weights.iter().zip(&self.mean).map(|(w, m)| w * m).sum()
-    }
-}
-
-/// Units whose products one task sums.
-const BLOCK: usize = 2_048;
-
 impl Scores<'_> {
-    /// One-step means over population `p` of `k` quantities: `value` puts those of a patient, `residual` what the
-    /// patient's outcome adds to them in its own arm. `None` where the population is empty.
-    fn joint(
-        &self,
-        populations: &Populations,
-        p: usize,
-        k: usize,
-        fill: impl Fn(usize, &mut [f64], &mut [f64]) + Sync,
-    ) -> Option<Joint> {
-        let n = self.n_units();
-        let size = populations.each().filter(|of| of.contains(&(p as u16))).count();
-        if size == 0 {
-            return None;
-        }
-        // The terms of each patient: g v and h ρ/e, times its case weight.
-        let mut terms = vec![0.0; n * k];
-        let mut total = vec![0.0; n];
-        terms.par_chunks_mut(k).zip(&mut total).enumerate().for_each_init(
-            || (vec![0.0; k], vec![0.0; k]),
-            |(value, residual), (i, (terms, total))| {
-                let (member, given) = self.membership(populations, p, i);
-                let weight = self.case_weight(i);
-                *total = weight * f64::from(u8::from(member));
-                if given > 0.0 {
-                    fill(i, value, residual);
-                    let by = given / self.propensity_of(self.arm(i), i);
-                    for (t, (v, r)) in terms.iter_mut().zip(value.iter().zip(&*residual)) {
-                        *t = weight * (if member { *v } else { 0.0 } + by * r);
-                    }
-                }
-            },
-        );
-        let count: f64 = total.iter().sum();
-        let mut mean = vec![0.0; k];
-        terms.chunks(k).for_each(|t| mean.iter_mut().zip(t).for_each(|(m, t)| *m += t));
-        mean.iter_mut().for_each(|m| *m /= count);
-        terms.par_chunks_mut(k).zip(&total).for_each(|(terms, total)| {
-            terms.iter_mut().zip(&mean).for_each(|(t, m)| *t -= total * m);
-        });
-        let (terms, independent) = self.summed_by_cluster(terms, k, size);
-        let products = |block: &[f64]| {
-            let mut out = vec![0.0; k * k];
-            for psi in block.chunks(k) {
-                for (i, a) in psi.iter().enumerate() {
-                    out[i * k..(i + 1) * k].iter_mut().zip(psi).for_each(|(o, b)| *o += a * b);
-                }
-            }
-            out
-        };
-        let blocks: Vec<Vec<f64>> = terms.par_chunks(BLOCK * k).map(products).collect();
-        let mut covariance = vec![0.0; k * k];
-        blocks.iter().for_each(|b| covariance.iter_mut().zip(b).for_each(|(c, b)| *c += b));
-        let free = independent / (independent - 1.0).max(1.0) / (count * count);
-        covariance.iter_mut().for_each(|c| *c *= free);
-        Some(Joint { n: size, mean, covariance })
-    }
-
     /// What the variance of an average over a population grows by, because patients were dealt to folds by chance: the
     /// factor of each arm's survival at H.
     fn growth(&self, joint: &Joint, at: ByArm<usize>, between: Option<ByArm<f64>>) -> ByArm<f64> {
@@ -261,7 +180,7 @@ impl Scores<'_> {
         for (p, name) in populations.names.iter().enumerate() {
             let Some(mut joint) = self.joint(populations, p, 4, fill) else { continue };
             // What is left of the variance between deals in a mean of so many.
-            let between = self.between_deals_of(populations, p, |values, own| {
+            let between = self.between_deals(populations, p, |values, own| {
                 quantities(values.cure_probability, values.mean_event_time, own, &values.residual)
             });
             let deals = between.as_ref().map(|(_, deals)| *deals as f64);
