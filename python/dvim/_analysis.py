@@ -284,7 +284,7 @@ class MatchGroup:
         rows = []
         for arm in ("treated", "control"):
             for rank, m in enumerate(self._found[which][arm]["members"], 1):
-                row = {"arm": arm, "rank": rank, **{k: m[k] for k in ("id", "distance", "time", "event")}}
+                row = {"arm": arm, "rank": rank, **{k: m[k] for k in ("id", "distance", "time", "event", "counts")}}
                 row.update(m["covariates"])
                 row.update({f"share_{name}": share for name, share in m["shares"].items()})
                 rows.append(row)

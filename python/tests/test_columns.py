@@ -49,7 +49,7 @@ def test_weights_are_numbers_also_where_all_are_whole(whole, fitted, untidy, tmp
 
 def test_results_keep_their_kinds(whole):
     frames = {
-        "uses": (whole._run.uses(None, None), {"id": "text", "treatment": "text", "cure_uses": "i8", "time_uses": "i8"}),
+        "uses": (whole._run.uses(None, None), {"id": "text", "treatment": "text", "cure_uses": "f8", "time_uses": "f8"}),
         "truth": (
             _dvim.simulate("no-effect", 50, 1, False)[1],
             {n: "f8" for n in ("cure_effect", "time_effect", "cure_treated", "cure_control",

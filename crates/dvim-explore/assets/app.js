@@ -687,7 +687,8 @@ function memberTable(answer, state, choose) {
   const key = matched_for === 'time' ? 'time_weight' : 'cure_weight';
   const order = run.covariates.map((_, j) => j).sort((a, b) => run.covariates[b][key] - run.covariates[a][key] || a - b);
   const columns = allColumns ? order : order.slice(0, MOST_COLUMNS);
-  const mean = run.covariates.map((_, j) => members.reduce((s, m) => s + m.shares[j], 0) / Math.max(1, members.length));
+  const places = Math.round(members.reduce((s, m) => s + m.counts, 0)), isShared = members.some((m) => m.counts !== 1);
+  const mean = run.covariates.map((_, j) => members.reduce((s, m) => s + m.counts * m.shares[j], 0) / Math.max(1, places));
   const top = [...order].sort((a, b) => mean[b] - mean[a]).slice(0, 5).filter((j) => mean[j] > 0);
   const tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Group', keydown: (e) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
@@ -701,23 +702,23 @@ function memberTable(answer, state, choose) {
   if (memberTable.focus) requestAnimationFrame(() => $('[role=tab][aria-selected=true]')?.focus());
   memberTable.focus = false;
   const body = h('tbody', { keydown: walkRows },
-    h('tr', { class: 'self' }, h('th', { scope: 'row' }, answer.id === null ? 'New patient' : `${answer.id}`), h('td', { class: 'num' }, '0'), h('td', {}, answer.id === null ? '' : outcomeWords(answer.outcome, answer.time)), columns.map((j) => h('td', {}, typed(answer.covariates[j].value, j)))),
+    h('tr', { class: 'self' }, h('th', { scope: 'row' }, answer.id === null ? 'New patient' : `${answer.id}`), h('td', { class: 'num' }, '0'), isShared && h('td', {}, ''), h('td', {}, answer.id === null ? '' : outcomeWords(answer.outcome, answer.time)), columns.map((j) => h('td', {}, typed(answer.covariates[j].value, j)))),
     members.map((m) => h('tr', {},
       h('th', { scope: 'row' }, h('a', { href: `#/patient/${encodeURIComponent(m.id)}` }, m.id), m.id === answer.id && h('span', { class: 'tag' }, 'this patient')),
-      h('td', { class: 'num' }, shown('distance', m.distance, short)),
+      h('td', { class: 'num' }, shown('distance', m.distance, short)), isShared && h('td', { class: 'num' }, short(m.counts)),
       h('td', { class: 'nobr' }, outcomeWords(m.outcome, m.time)),
       columns.map((j) => h('td', { class: 'share', style: { '--share': m.shares[j].toFixed(3) } }, typed(m.values[j], j), m.shares[j] >= 0.01 && h('i', {}, `${Math.round(100 * m.shares[j])} %`))))));
   return [
     h('h2', {}, 'The patients behind the numbers'), tabs,
     h('div', { role: 'tabpanel', id: 'panel', 'aria-labelledby': `tab-${state.group}` },
-      h('p', {}, `The ${grouped(members.length)} most similar ${label.toLowerCase() === arm ? arm : label} patients under the metric for ${matched_for}, nearest first. The shade and the share say how much of the squared distance is due to each covariate.`),
+      h('p', {}, `The ${grouped(places)} most similar ${label.toLowerCase() === arm ? arm : label} patients under the metric for ${matched_for}, nearest first.${isShared ? ' Patients who are equally far share the last places.' : ''} The shade and the share say how much of the squared distance is due to each covariate.`),
       top.length > 0 && h('p', { class: 'small muted' }, 'What separates them from the patient, on average:'),
       top.length > 0 && h('div', { class: 'bars', role: 'img', 'aria-label': `Mean share in the distance: ${top.map((j) => `${run.covariates[j].label} ${Math.round(100 * mean[j])} %`).join(', ')}` },
         top.map((j) => [h('span', {}, run.covariates[j].label), h('span', { class: 'b', style: { width: `${100 * mean[j]}%` } }), h('span', { class: 'muted' }, `${Math.round(100 * mean[j])}\u00a0%`)])),
       members.length === 0 ? h('p', { class: 'flags' }, 'Nobody of this arm satisfies the constraints.') :
       h('div', { class: 'scroll members', tabindex: '0', role: 'region', 'aria-label': `Group matched for ${matched_for}, ${label}` }, h('table', { id: 'members' },
         h('caption', { class: 'hidden' }, `Members of the group matched for ${matched_for}, ${label}`),
-        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Patient'), h('th', { scope: 'col', class: 'num' }, 'Distance'), h('th', { scope: 'col' }, 'Outcome'), columns.map((j) => h('th', { scope: 'col', title: `weight ${short(run.covariates[j][key])}` }, run.covariates[j].label)))), body)),
+        h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'Patient'), h('th', { scope: 'col', class: 'num' }, 'Distance'), isShared && h('th', { scope: 'col', class: 'num' }, 'Counts'), h('th', { scope: 'col' }, 'Outcome'), columns.map((j) => h('th', { scope: 'col', title: `weight ${short(run.covariates[j][key])}` }, run.covariates[j].label)))), body)),
       order.length > MOST_COLUMNS && h('p', {}, h('button', { type: 'button', click: () => { allColumns = !allColumns; choose(state.group); } }, allColumns ? 'Show the covariates that weigh most' : `Show all ${order.length} covariates`)))];
 }
 

@@ -72,6 +72,8 @@ pub struct GroupAnswer {
 pub struct MemberAnswer {
     id: String,
     distance: f64,
+    /// What the member counts: 1, or less where those at the last distance share the places that are left.
+    counts: f64,
     time: f64,
     event: bool,
     outcome: &'static str,
@@ -180,14 +182,14 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let group = |g: &MatchGroup| {
         let s = g.curve.summary(horizon);
         GroupAnswer {
-            n_members: g.units.len(),
+            n_members: g.size(),
             n_events: s.n_events,
             n_at_risk: s.n_at_risk,
             cure_probability: s.survival,
             mean_event_time: s.mean_event_time(),
             restricted_mean: s.restricted_mean(horizon),
             nearest: g.distance.first().copied(),
-            diameter: g.distance.last().copied(),
+            diameter: g.diameter(),
         }
     };
     PatientAnswer {
@@ -319,6 +321,7 @@ fn members(explorer: &Explorer<'_>, groups: &UnitGroups, estimand: Estimand, arm
         MemberAnswer {
             id: cohort.ids().text(i).into_owned(),
             distance: group.distance[m],
+            counts: group.counts[m],
             time,
             event,
             outcome,

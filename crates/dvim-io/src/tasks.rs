@@ -242,12 +242,12 @@ pub fn groups_of(cohort: &Cohort, fit: &Fit, id: &str) -> Result<(usize, UnitGro
     let unit = cohort.unit(id)?;
     let groups = fit.match_groups(cohort, unit);
     let k = fit.options.fewest();
-    match Arm::BOTH.into_iter().find(|z| groups.cure[*z].units.len() < k) {
+    match Arm::BOTH.into_iter().find(|z| groups.cure[*z].size() < k) {
         Some(arm) => Err(Error::Refused(vec![Problem::error(
             ProblemKind::BadConstraint,
             format!(
                 "patient `{id}` has no match group: {} patients of the {} arm satisfy the constraints, fewer than {k}",
-                groups.cure[arm].units.len(),
+                groups.cure[arm].size(),
                 arm.name()
             ),
             "a constraint is never relaxed",

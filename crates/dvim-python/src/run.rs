@@ -318,7 +318,7 @@ impl Run {
         let this = Arc::clone(&self.0);
         let found = watch::run(py, threads, progress, move |_| {
             let audit = Audit::of(this.cohort(), this.found(), &[])?;
-            let kinds = columns::results(&["id", "treatment"], &["cure_uses", "time_uses"]);
+            let kinds = columns::results(&["id", "treatment"], &[]);
             let columns = |b| columns::of_csv(&kinds, |out| write_uses(out, this.cohort(), b));
             Ok(audit.balance.as_ref().map(columns))
         })?;

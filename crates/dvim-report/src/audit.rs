@@ -131,10 +131,16 @@ pub struct UsesRecord {
     pub effective_size: f64,
     /// Units in no group.
     pub n_unused: usize,
-    /// Most groups that one unit is in.
-    pub most_uses: u32,
+    /// Most groups that one unit is in, those in which it shares a place by its share.
+    #[serde(serialize_with = "whole_or_not")]
+    pub most_uses: f64,
     /// 50, 90 and 99 % quantiles of the group diameters.
     pub diameters: [f64; 3],
+}
+
+/// Whole numbers as they always were, and others as they are.
+fn whole_or_not<S: serde::Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 { to.serialize_u64(*value as u64) } else { to.serialize_f64(*value) }
 }
 
 /// Balance and overlap.
@@ -521,11 +527,16 @@ pub fn write_uses(out: &mut impl io::Write, cohort: &Cohort, balance: &Balance) 
         for (m, &i) in pair[0].units.iter().enumerate() {
             let i = i as usize;
             row.text(&cohort.ids().text(i)).text(cohort.label(cohort.arm(i)));
-            row.count(pair[0].counts[m] as usize).count(pair[1].counts[m] as usize).end();
+            row.number(pair[0].counts[m]).number(pair[1].counts[m]).end();
         }
         row.write_to(out)?;
     }
     Ok(())
+}
+
+/// How often a patient is used: a whole number, or about.
+pub fn uses(value: f64) -> String {
+    if value.fract() == 0.0 { grouped(value as usize) } else { short(value) }
 }
 
 /// An average with its interval: "+5.1 (2.0 to 8.1)".
@@ -659,7 +670,7 @@ fn balance_words(b: &BalanceRecord) -> String {
             grouped(u.n_units),
             short(u.effective_size),
             grouped(u.n_unused),
-            grouped(u.most_uses as usize),
+            uses(u.most_uses),
             short(u.diameters[0]),
         ]);
     }

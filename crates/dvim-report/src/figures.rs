@@ -162,8 +162,8 @@ pub fn patient(
                 format!("Event-free survival of the groups matched for {}", side.name()),
                 format!(
                     "Two curves, of the {} treated and the {} control patients most alike. {}",
-                    pair.treated.units.len(),
-                    pair.control.units.len(),
+                    pair.treated.size(),
+                    pair.control.size(),
                     words.map_or(String::new(), |w| format!("{w}."))
                 ),
             )

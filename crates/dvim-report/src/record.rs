@@ -1125,6 +1125,8 @@ fn covariate_values(cohort: &Cohort, x: &[f64]) -> BTreeMap<String, ValueRecord>
 pub struct MemberRecord {
     id: String,
     distance: f64,
+    /// What the member counts: 1, or less where those at the last distance share the places that are left.
+    counts: f64,
     time: f64,
     event: bool,
     covariates: BTreeMap<String, ValueRecord>,
@@ -1219,13 +1221,14 @@ impl MatchRecord {
                 restricted_mean: s.restricted_mean(horizon),
                 n_at_risk: s.n_at_risk,
                 carried_forward: s.carried_forward(),
-                diameter: g.distance.last().copied().unwrap_or(0.0),
+                diameter: g.diameter().unwrap_or(0.0),
                 members: (0..g.units.len())
                     .map(|m| {
                         let i = g.units[m] as usize;
                         MemberRecord {
                             id: cohort.ids().text(i).into_owned(),
                             distance: g.distance[m],
+                            counts: g.counts[m],
                             time: cohort.time(i),
                             event: cohort.event(i),
                             covariates: covariate_values(cohort, cohort.covariates(i)),

@@ -610,13 +610,13 @@ pub fn write_truth(out: &mut impl Write, ids: &Ids, truth: &[Truth]) -> io::Resu
     })
 }
 
-/// Who is in the groups of these units: one row for each member.
+/// Who is in the groups of these units: one row for each member, with what it counts.
 pub fn write_members<'a>(
     out: &mut impl Write,
     cohort: &Cohort,
     units: impl Iterator<Item = (Cow<'a, str>, UnitGroups)>,
 ) -> io::Result<()> {
-    header(&["id", "matched_for", "arm", "rank", "member", "distance", "time", "event"]).write_to(out)?;
+    header(&["id", "matched_for", "arm", "rank", "member", "distance", "time", "event", "counts"]).write_to(out)?;
     let mut row = Row::default();
     for (id, groups) in units {
         for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
@@ -630,7 +630,7 @@ pub fn write_members<'a>(
                         .count(m + 1)
                         .text(&cohort.ids().text(i))
                         .number(group.distance[m]);
-                    row.number(cohort.time(i)).count(usize::from(cohort.event(i))).end();
+                    row.number(cohort.time(i)).count(usize::from(cohort.event(i))).number(group.counts[m]).end();
                 }
             }
         }

@@ -582,15 +582,22 @@ pub fn match_groups(
             let group = &pair[arm];
             let mut order = by_weight(cohort, &group.weights);
             order.truncate(if all { usize::MAX } else { 6 });
-            let _ =
-                writeln!(out, "\nMatched for {estimand}: the {} nearest of the {} arm", group.units.len(), arm.name());
+            let (is_shared, size) = (group.is_shared(), group.size());
+            let _ = writeln!(out, "\nMatched for {estimand}: the {size} nearest of the {} arm", arm.name());
+            if is_shared {
+                let sharing = group.counts.iter().filter(|c| **c != 1.0).count();
+                let left = size - (group.units.len() - sharing);
+                let _ = writeln!(out, "  ({sharing} patients are equally far and share the last {left} places)");
+            }
             let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
+            header.extend(is_shared.then(|| "counts".to_string()));
             header.extend(order.iter().map(|&c| clip(&schema[c].label(), 14)));
             let header: Vec<&str> = header.iter().map(String::as_str).collect();
             let mut grid = Grid::new(1, &header);
             let values =
                 |i: usize| order.iter().map(move |&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
             let mut own = vec![format!("→ {}", cohort.ids().text(unit)), "".into(), "".into(), "this patient".into()];
+            own.extend(is_shared.then(String::new));
             own.extend(values(unit));
             grid.row(own);
             for (m, &i) in group.units.iter().enumerate() {
@@ -601,10 +608,12 @@ pub fn match_groups(
                     short(cohort.time(i)),
                     outcome(cohort, i).into(),
                 ];
+                row.extend(is_shared.then(|| short(group.counts[m])));
                 row.extend(values(i));
                 grid.row(row);
             }
             let mut share = vec!["share of distance".to_string(), "".into(), "".into(), "".into()];
+            share.extend(is_shared.then(String::new));
             share.extend(order.iter().map(|&c| percent(group.mean_share(schema[c].columns()))));
             grid.row(share);
             out.push_str(&grid.render());
@@ -615,8 +624,11 @@ pub fn match_groups(
                     schema.len() - order.len()
                 );
             }
-            let name =
-                if group.curve.is_plain() { "Kaplan–Meier" } else { "Curve (weights, entries and causes included)" };
+            let name = match group.curve.is_plain() {
+                true => "Kaplan–Meier",
+                false if cohort.extras().is_empty() => "Kaplan–Meier by what each counts",
+                false => "Curve (weights, entries and causes included)",
+            };
             let _ = writeln!(out, "\n  {name} of this group");
             let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
             for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {

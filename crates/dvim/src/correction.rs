@@ -127,33 +127,34 @@ pub(crate) struct Offset {
 }
 
 impl Offset {
-    /// The offset of a group from what is expected of its members, who come in the pool's order of time. `seen` are the
-    /// shares of the group's events that come by each knot, which time needs.
+    /// The offset of a group from what is expected of its members, who come in the pool's order of time with what they
+    /// count. `seen` are the shares of the group's events that come by each knot, which time needs.
     pub(crate) fn of<'e>(
         estimand: Estimand,
         group: &GroupEstimate,
-        members: impl ExactSizeIterator<Item = &'e Expected>,
+        members: impl Iterator<Item = (&'e Expected, f64)>,
         seen: impl FnOnce() -> Option<[f64; CELLS]>,
     ) -> Offset {
-        // As many as they are worth: fewer where they do not count alike.
-        let size = members.len() as f64 * group.curve.worth;
-        let (mut all, mut cured, mut chance, mut uncured, mut time) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        let (mut n, mut all, mut cured, mut chance, mut uncured, mut time) = (0, 0.0, 0.0, 0.0, 0.0, 0.0);
         let mut shares = [0f32; CELLS];
-        for p in members {
-            let weight = f64::from(p.weight);
+        for (p, count) in members {
+            let weight = f64::from(p.weight) * count;
+            n += 1;
             all += weight;
             cured += weight * p.cured;
             chance += weight * (p.cured * (1.0 - p.cured));
             uncured += weight * (1.0 - p.cured);
             time += weight * ((1.0 - p.cured) * p.mean_event_time);
             if estimand == Estimand::Time {
-                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += p.weight * share);
+                let weight = p.weight * count as f32;
+                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += weight * share);
             }
         }
         match estimand {
             Estimand::Cure => {
                 let model = cured / all;
-                let share = smoothed(group.curve.survival, model, size);
+                // As many as they are worth: fewer where they do not count alike.
+                let share = smoothed(group.curve.survival, model, f64::from(n) * group.curve.worth);
                 let value = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
                 let drawn = cured * (1.0 - model);
                 let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
@@ -386,8 +387,8 @@ mod tests {
         let weighted = [of(0.2, 20.0, 2.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
         let copied = [of(0.2, 20.0, 1.0), of(0.2, 20.0, 1.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
         for estimand in Estimand::BOTH {
-            let a = Offset::of(estimand, &once, weighted.iter(), || None).value;
-            let b = Offset::of(estimand, &twice, copied.iter(), || None).value;
+            let a = Offset::of(estimand, &once, weighted.iter().map(|e| (e, 1.0)), || None).value;
+            let b = Offset::of(estimand, &twice, copied.iter().map(|e| (e, 1.0)), || None).value;
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
     }
@@ -404,7 +405,7 @@ mod tests {
             let of =
                 |i: usize| Expected { cured: cured[i % 2], mean_event_time: 30.0, shares: [0.0; CELLS], weight: 1.0 };
             let members: Vec<Expected> = (0..10).map(of).collect();
-            Offset::of(Estimand::Cure, &group, members.iter(), || None).variance
+            Offset::of(Estimand::Cure, &group, members.iter().map(|e| (e, 1.0)), || None).variance
         };
         let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
         close(variance([0.5, 0.5]), 1.0 / (10.0 * 0.25));

@@ -11,7 +11,7 @@ use crate::effect::{Effect, Four, all_four};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Fit, Fold};
-use crate::group::{GroupEstimate, Groups, Pool};
+use crate::group::{GroupEstimate, GroupRoom, Groups, Pool, Room, Shared};
 use crate::matching::{Hints, Points};
 use crate::metric::Metric;
 use crate::options::Options;
@@ -21,6 +21,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Units estimated between two looks at the watch: large enough that the search can order them
 /// well, small enough that memory stays bounded and a cancelled run stops within a second.
@@ -334,8 +335,11 @@ impl<'a> Ground<'a> {
                     let mut some = fold.group_size.map(|k| ByArm::of(|_| Groups::blank(of.len(), k)));
                     let mut rooms = some.each_mut().map(|of_arms| of_arms.each_mut().map(Groups::rooms));
                     let start = |e: Estimand, z: Arm| rooms[e][z].next().expect("room for each group");
-                    let keep = |_: Estimand, _: Arm, room: &mut (&mut [u32], &mut f64), found: &Found<'_>| {
-                        room.0.copy_from_slice(found.ranks);
+                    let keep = |_: Estimand, _: Arm, room: &mut GroupRoom<'_>, found: &Found<'_>| {
+                        match found.crowd {
+                            None => room.0.copy_from_slice(found.ranks),
+                            Some((crowd, own)) => *room.2 = Some((Arc::clone(crowd), own)),
+                        }
                         *room.1 = found.nearest;
                     };
                     let unserved = self.fill(fold, &block, here, at_hand, start, keep, None).unserved;
@@ -368,24 +372,25 @@ impl<'a> Ground<'a> {
     }
 
     /// Visits the groups of estimated units in one arm for one estimand, in the order of the units: the position of the
-    /// unit among them, the places of its members in the pool's order of time, ascending, and the distance to the
-    /// nearest member that is not the unit itself.
+    /// unit among them, the places of its members in the pool's order of time, ascending, what they count where not each
+    /// counts once, and the distance to the nearest member that is not the unit itself.
     pub(crate) fn each_group(
         &self,
         fit: &Fit,
         units: &[u32],
         (estimand, arm): (Estimand, Arm),
-        mut visit: impl FnMut(usize, &[u32], f64),
+        mut visit: impl FnMut(usize, &[u32], &[f64], f64),
     ) {
         let deal = fit.first();
         let made = |fold: &Fold| self.search(&fold.metrics[estimand][arm], arm);
         let at_hand = (deal.folds.len() == 1).then(|| made(&deal.folds[0]));
+        let mut room = Room::default();
         for (b, block) in units.chunks(BLOCK).enumerate() {
-            let mut groups: Vec<Option<(Vec<u32>, f64)>> = vec![None; block.len()];
+            let mut groups: Vec<Option<(Vec<u32>, Option<Shared>, f64)>> = vec![None; block.len()];
             for (number, fold) in deal.folds.iter().enumerate() {
                 let of_fold: Vec<u32> =
                     block.iter().copied().filter(|&i| deal.fold_of[i as usize] as usize == number).collect();
-                let mut places: Vec<&mut Option<(Vec<u32>, f64)>> = (groups.iter_mut().zip(block))
+                let mut places: Vec<&mut Option<_>> = (groups.iter_mut().zip(block))
                     .filter(|(_, i)| deal.fold_of[**i as usize] as usize == number)
                     .map(|(place, _)| place)
                     .collect();
@@ -399,12 +404,21 @@ impl<'a> Ground<'a> {
                 };
                 let search = at_hand.as_ref().map_or_else(|| Ready::Made(made(fold)), Ready::AtHand);
                 search.sets(&ask, Help { hints: None, nearest: true }, &mut places, |place, found| {
-                    **place = found.ok().map(|f| (f.ranks.to_vec(), f.nearest));
+                    **place = found.ok().map(|f| match f.crowd {
+                        None => (f.ranks.to_vec(), None, f.nearest),
+                        Some((crowd, own)) => (Vec::new(), Some((Arc::clone(crowd), own)), f.nearest),
+                    });
                 });
             }
             for (q, group) in groups.iter().enumerate() {
-                let (ranks, nearest) = group.as_ref().expect("an estimated unit has its groups");
-                visit(b * BLOCK + q, ranks, *nearest);
+                let (ranks, shared, nearest) = group.as_ref().expect("an estimated unit has its groups");
+                match shared {
+                    None => visit(b * BLOCK + q, ranks, &[], *nearest),
+                    Some((crowd, own)) => {
+                        crowd.fill(*own, &mut room);
+                        visit(b * BLOCK + q, &room.ranks, &room.shares, *nearest);
+                    }
+                }
             }
         }
     }

@@ -1,11 +1,16 @@
 //! The units that groups are drawn from, and what a group of them gives.
+//!
+//! A group has K places. Units that are nearer than the last place have a place each. Where r units are equally near and
+//! too many for the places that are left, they share them: each counts (K − nearer)/r. So nobody is in a group, or out of
+//! it, because of an id.
 
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
 use crate::curve::{CELLS, Grid};
-use crate::matching::Instructions;
+use crate::matching::{Instructions, is_same};
 use crate::outcome::Outcome;
 use crate::survival::{Signed, Summary, SurvivalCurve, Together};
+use std::sync::Arc;
 
 /// What one match group gave: its curve at H, and how far its farthest member is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,7 +29,7 @@ impl GroupEstimate {
 /// The units of one arm that groups are drawn from, with their outcomes in order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pool {
-    /// Position in the cohort of each unit of the pool, ascending: ties in distance go by id.
+    /// Position in the cohort of each unit of the pool, ascending.
     pub units: Vec<u32>,
     /// For each unit its place in the order of time.
     rank: Vec<u32>,
@@ -145,12 +150,13 @@ impl Pool {
     }
 
     /// The share of a group's events before H that come by each knot after 0, by its Kaplan–Meier curve; `None` without
-    /// an event. Members are given by their places in the order of time, ascending.
-    pub(crate) fn event_shares(&self, ranks: &[u32], grid: &Grid) -> Option<[f64; CELLS]> {
+    /// an event. Members are given by their places in the order of time, ascending, with what they count where not each
+    /// counts once.
+    pub(crate) fn event_shares(&self, ranks: &[u32], shares: &[f64], grid: &Grid) -> Option<[f64; CELLS]> {
         let knots = &grid.times()[1..];
         let mut out = [0.0; CELLS];
-        if let Some(outcomes) = &self.outcomes {
-            let curve = SurvivalCurve::of_outcomes(ranks.iter().map(|&r| outcomes[r as usize]).collect());
+        if self.outcomes.is_some() || !are_equal(shares) {
+            let curve = SurvivalCurve::of_outcomes(self.shared_outcomes(ranks, shares));
             out.iter_mut().zip(knots).for_each(|(x, t)| *x = 1.0 - curve.before(*t));
         } else {
             let (mut survival, mut at_risk, mut cell, mut i) = (1.0, ranks.len(), 0, 0);
@@ -200,10 +206,41 @@ impl Pool {
         }
     }
 
-    /// What the group with these members gives; `scratch` is left with their places in the order of time, ascending.
-    pub fn estimate(&self, members: &[u32], squared: &[f64], scratch: &mut Vec<u32>) -> GroupEstimate {
-        let curve = self.summary(members, scratch);
-        GroupEstimate { curve, diameter: squared.last().copied().unwrap_or(0.0).sqrt() }
+    /// What the group of the nearest `k` gives. `room` is left with the members and their shares.
+    pub fn estimate(&self, near: Near<'_>, k: usize, room: &mut Room) -> GroupEstimate {
+        let k = k.min(near.members.len());
+        let places = near.places(k);
+        let diameter = near.squared[..k].last().copied().unwrap_or(0.0).sqrt();
+        room.shares.clear();
+        if places.end == k {
+            return GroupEstimate { curve: self.summary(&near.members[..k], &mut room.ranks), diameter };
+        }
+        let mut ranked: Vec<(u32, f64)> =
+            (near.members[..places.end].iter().zip(0..)).map(|(&m, at)| (self.rank(m), places.share_of(at))).collect();
+        ranked.sort_unstable_by_key(|(rank, _)| *rank);
+        room.ranks.clear();
+        room.ranks.extend(ranked.iter().map(|(rank, _)| *rank));
+        room.shares.extend(ranked.iter().map(|(_, share)| *share));
+        GroupEstimate { curve: self.shared_summary(&room.ranks, &room.shares), diameter }
+    }
+
+    /// The curve at H of members, by their places in the order of time, ascending, that count by these shares.
+    fn shared_summary(&self, ranks: &[u32], shares: &[f64]) -> Summary {
+        if self.outcomes.is_none() && are_equal(shares) {
+            // A curve is the same whatever all of its units count.
+            return Summary::of_sorted(ranks.iter().map(|&r| self.by_time[r as usize]), ranks.len(), self.horizon);
+        }
+        Summary::of_outcomes(&self.shared_outcomes(ranks, shares), self.horizon)
+    }
+
+    /// The outcomes of members that count by these shares.
+    pub(crate) fn shared_outcomes(&self, ranks: &[u32], shares: &[f64]) -> Vec<Outcome> {
+        let of = |(rank, share): (u32, f64)| {
+            let plain = || Outcome::plain(self.by_time[rank as usize].0, self.by_time[rank as usize].1);
+            let outcome = self.outcomes.as_ref().map_or_else(plain, |all| all[rank as usize]);
+            Outcome { weight: outcome.weight * share, ..outcome }
+        };
+        with_shares(ranks, shares).map(of).collect()
     }
 
     /// The distance to the nearest of these members that is not the unit at position `own` of the cohort.
@@ -212,6 +249,135 @@ impl Pool {
         other.map_or(f64::INFINITY, |m| squared[m].sqrt())
     }
 }
+
+/// Whether all members of a group count alike.
+pub(crate) fn are_equal(shares: &[f64]) -> bool {
+    shares.iter().all(|s| *s == shares[0])
+}
+
+/// Members with what they count; without shares each counts once.
+pub(crate) fn with_shares<'a>(ranks: &'a [u32], shares: &'a [f64]) -> impl ExactSizeIterator<Item = (u32, f64)> + 'a {
+    ranks.iter().enumerate().map(|(i, &rank)| (rank, shares.get(i).copied().unwrap_or(1.0)))
+}
+
+/// The nearest units of one, in order of distance, with all that are as near as the last of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'a> {
+    /// Positions in the pool.
+    pub members: &'a [u32],
+    /// Squared distances.
+    pub squared: &'a [f64],
+}
+
+/// Who has a place in a group, and who shares one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Places {
+    /// Members with a place of their own, from the first on.
+    pub whole: usize,
+    /// Members in all.
+    pub end: usize,
+    /// What each of the others counts.
+    pub share: f64,
+}
+
+impl Places {
+    /// What the member at this place in the order of distance counts.
+    pub fn share_of(&self, at: usize) -> f64 {
+        if at < self.whole { 1.0 } else { self.share }
+    }
+}
+
+impl Near<'_> {
+    /// Who is in the group of the nearest `k`.
+    pub fn places(&self, k: usize) -> Places {
+        let k = k.min(self.squared.len());
+        let (nearer, rest) = self.squared.split_at(k);
+        match (nearer.last(), rest.first()) {
+            (Some(&last), Some(&next)) if is_same(last, next) => {
+                let whole = nearer.partition_point(|d| !is_same(*d, last));
+                let end = k + rest.partition_point(|d| is_same(last, *d));
+                Places { whole, end, share: (k - whole) as f64 / (end - whole) as f64 }
+            }
+            _ => Places { whole: k, end: k, share: 1.0 },
+        }
+    }
+}
+
+/// Room for the members of a group: their places in the pool's order of time, ascending, and what they count; no
+/// shares where each counts once.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// The members.
+    pub ranks: Vec<u32>,
+    /// What they count.
+    pub shares: Vec<f64>,
+}
+
+/// A group in which places are shared. Units with the same covariates have the same one, each without itself where it is
+/// left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crowd {
+    /// The members by their places in the order of time, ascending.
+    ranks: Vec<u32>,
+    /// Whether each is at the distance of the last place.
+    is_last: Vec<bool>,
+    n_last: usize,
+    /// Places: K, and one more where units that are among the members are left out.
+    places: usize,
+    /// The nearest two: squared distance, and place in the order of time.
+    nearest: [(f64, u32); 2],
+    diameter: f64,
+}
+
+impl Crowd {
+    /// The group of so many places of the nearest units, who are given with all that are as near as the last.
+    pub(crate) fn new(pool: &Pool, near: Near<'_>, places: usize) -> Crowd {
+        let found = near.places(places);
+        let mut ranked: Vec<(u32, bool)> =
+            near.members[..found.end].iter().zip(0..).map(|(&m, at)| (pool.rank(m), at >= found.whole)).collect();
+        ranked.sort_unstable();
+        let nearest =
+            |at: usize| near.members.get(at).map_or((f64::INFINITY, u32::MAX), |&m| (near.squared[at], pool.rank(m)));
+        Crowd {
+            ranks: ranked.iter().map(|r| r.0).collect(),
+            is_last: ranked.iter().map(|r| r.1).collect(),
+            n_last: found.end - found.whole,
+            places,
+            nearest: [nearest(0), nearest(1)],
+            diameter: near.squared[places - 1].sqrt(),
+        }
+    }
+
+    /// The members and what they count, but for one who is left out.
+    pub(crate) fn fill(&self, without: Option<u32>, room: &mut Room) {
+        let left_out = without.map(|own| self.ranks.binary_search(&own).expect("the nearest of all is itself"));
+        let n_last = self.n_last - left_out.map_or(0, |at| usize::from(self.is_last[at]));
+        let n_others = self.ranks.len() - usize::from(left_out.is_some());
+        let places = self.places - usize::from(left_out.is_some());
+        let share = (places - (n_others - n_last)) as f64 / n_last as f64;
+        room.ranks.clear();
+        room.shares.clear();
+        for at in (0..self.ranks.len()).filter(|at| Some(*at) != left_out) {
+            room.ranks.push(self.ranks[at]);
+            room.shares.push(if self.is_last[at] { share } else { 1.0 });
+        }
+    }
+
+    /// What the group gives. `room` is left with the members and their shares.
+    pub(crate) fn estimate(&self, pool: &Pool, without: Option<u32>, room: &mut Room) -> GroupEstimate {
+        self.fill(without, room);
+        GroupEstimate { curve: pool.shared_summary(&room.ranks, &room.shares), diameter: self.diameter }
+    }
+
+    /// The distance to the nearest member other than this one.
+    pub(crate) fn nearest_other(&self, own: Option<u32>) -> f64 {
+        let other = self.nearest.iter().find(|(_, rank)| Some(*rank) != own);
+        other.map_or(f64::INFINITY, |(squared, _)| squared.sqrt())
+    }
+}
+
+/// A crowd that is a unit's group, and the unit itself where it is left out, by its place in the order of time.
+pub(crate) type Shared = (Arc<Crowd>, Option<u32>);
 
 /// The groups of many units in one arm under one metric, unit after unit: what sums over groups need of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -222,27 +388,39 @@ pub struct Groups {
     pub ranks: Vec<u32>,
     /// For each unit the distance to the nearest member that is not the unit itself; infinite where there is none.
     pub nearest: Vec<f64>,
+    /// For each unit the group in which places are shared; its places in `ranks` mean nothing then.
+    shared: Vec<Option<Shared>>,
 }
+
+/// The room of one unit's group: its members, the distance of the nearest, and who shares places.
+pub(crate) type GroupRoom<'a> = (&'a mut [u32], &'a mut f64, &'a mut Option<Shared>);
 
 impl Groups {
     /// No groups yet; each will have `k` members.
     pub(crate) fn new(k: usize) -> Groups {
-        Groups { group_size: k, ranks: Vec::new(), nearest: Vec::new() }
+        Groups { group_size: k, ranks: Vec::new(), nearest: Vec::new(), shared: Vec::new() }
     }
 
     /// Room for the groups of `n` units.
     pub(crate) fn blank(n: usize, k: usize) -> Groups {
-        Groups { group_size: k, ranks: vec![0; n * k], nearest: vec![f64::INFINITY; n] }
+        Groups { group_size: k, ranks: vec![0; n * k], nearest: vec![f64::INFINITY; n], shared: vec![None; n] }
     }
 
-    /// The room of each unit: its members, and the distance of the nearest.
-    pub(crate) fn rooms(&mut self) -> impl Iterator<Item = (&mut [u32], &mut f64)> {
-        self.ranks.chunks_mut(self.group_size.max(1)).zip(&mut self.nearest)
+    /// The room of each unit.
+    pub(crate) fn rooms(&mut self) -> impl Iterator<Item = GroupRoom<'_>> {
+        let members = self.ranks.chunks_mut(self.group_size.max(1)).zip(&mut self.nearest);
+        members.zip(&mut self.shared).map(|((ranks, nearest), shared)| (ranks, nearest, shared))
     }
 
-    /// The members of the group of one unit.
-    pub fn members(&self, unit: usize) -> &[u32] {
-        &self.ranks[unit * self.group_size..(unit + 1) * self.group_size]
+    /// The members of the group of one unit, and what they count where not each counts once.
+    pub(crate) fn members<'g>(&'g self, unit: usize, room: &'g mut Room) -> (&'g [u32], &'g [f64]) {
+        match &self.shared[unit] {
+            None => (&self.ranks[unit * self.group_size..(unit + 1) * self.group_size], &[]),
+            Some((crowd, own)) => {
+                crowd.fill(*own, room);
+                (&room.ranks, &room.shares)
+            }
+        }
     }
 
     /// Appends the groups of more units, but for those that have none.
@@ -253,8 +431,9 @@ impl Groups {
         }
         let mut without = unserved.iter().map(|(q, _)| *q).peekable();
         for q in (0..more.nearest.len()).filter(|q| without.next_if_eq(q).is_none()) {
-            self.ranks.extend_from_slice(more.members(q));
+            self.ranks.extend_from_slice(&more.ranks[q * more.group_size..(q + 1) * more.group_size]);
             self.nearest.push(more.nearest[q]);
+            self.shared.push(more.shared[q].clone());
         }
     }
 }

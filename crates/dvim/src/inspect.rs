@@ -7,7 +7,7 @@ use crate::effect::{Corrected, Effect, Four};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Fit, Fold};
 use crate::ground::Ground;
-use crate::group::GroupEstimate;
+use crate::group::{GroupEstimate, are_equal};
 use crate::newcomers::Newcomers;
 use crate::search::{ArmSearch, Ask, Queries};
 use crate::survival::SurvivalCurve;
@@ -32,6 +32,8 @@ pub struct MatchGroup {
     pub units: Vec<u32>,
     /// Their distances.
     pub distance: Vec<f64>,
+    /// What each counts: 1, or less where those at the last distance share the places that are left. The sum is K.
+    pub counts: Vec<f64>,
     /// For each member, the share of each covariate in its squared distance.
     pub shares: Vec<Vec<f64>>,
     /// The weights of the metric that it was matched under.
@@ -41,10 +43,27 @@ pub struct MatchGroup {
 }
 
 impl MatchGroup {
-    /// The mean over members of the share that these columns have in the squared distance.
+    /// Places of the group: K, or less where constraints leave fewer candidates.
+    pub fn size(&self) -> usize {
+        self.counts.iter().sum::<f64>().round() as usize
+    }
+
+    /// The distance of the last place; `None` where there is nobody.
+    pub fn diameter(&self) -> Option<f64> {
+        let last = self.size().checked_sub(1)?;
+        self.distance.get(last).copied()
+    }
+
+    /// Whether members at the last distance share places.
+    pub fn is_shared(&self) -> bool {
+        self.counts.iter().any(|c| *c != 1.0)
+    }
+
+    /// The mean over members, by what they count, of the share that these columns have in the squared distance.
     pub fn mean_share(&self, columns: std::ops::Range<usize>) -> f64 {
-        let n = self.shares.len().max(1) as f64;
-        self.shares.iter().flat_map(|s| &s[columns.clone()]).sum::<f64>() / n
+        let n = self.size().max(1) as f64;
+        let of = |(s, count): (&Vec<f64>, &f64)| s[columns.clone()].iter().map(|v| count * v).collect::<Vec<f64>>();
+        self.shares.iter().zip(&self.counts).flat_map(of).sum::<f64>() / n
     }
 }
 
@@ -54,7 +73,7 @@ pub type UnitGroups = Four<MatchGroup>;
 impl UnitGroups {
     /// Why a unit has no effect at group size `k`: constraints left fewer candidates in an arm.
     pub fn unserved(&self, k: usize) -> Option<Unserved> {
-        let candidates = self.cure.each_ref().map(|g| g.units.len());
+        let candidates = self.cure.each_ref().map(MatchGroup::size);
         candidates.iter().any(|&c| c < k).then_some(Unserved { candidates, group_size: k })
     }
 
@@ -71,7 +90,10 @@ impl UnitGroups {
     ) -> Option<Corrected> {
         let effect = self.effect(horizon, None).filter(|_| self.unserved(fewest).is_none())?;
         let groups = ByEstimand::of(|estimand| {
-            ByArm::of(|arm| (effect.groups[estimand][arm], self[estimand][arm].units.as_slice()))
+            ByArm::of(|arm| {
+                let group = &self[estimand][arm];
+                (effect.groups[estimand][arm], &group.units[..], &group.counts[..])
+            })
         });
         newcomers.correct(x, own, &groups)
     }
@@ -82,10 +104,8 @@ impl UnitGroups {
         if self.iter().any(|of_arms| of_arms.iter().any(|g| g.units.is_empty())) {
             return None;
         }
-        let estimate = |g: &MatchGroup| {
-            let diameter = g.distance.last().copied().unwrap_or(0.0);
-            GroupEstimate { curve: g.curve.summary(horizon), diameter }
-        };
+        let estimate =
+            |g: &MatchGroup| GroupEstimate { curve: g.curve.summary(horizon), diameter: g.diameter().unwrap_or(0.0) };
         Some(Effect { groups: self.each_ref().map(|of_arms| of_arms.each_ref().map(estimate)), corrected })
     }
 }
@@ -136,15 +156,24 @@ impl<'a> Search<'a> {
             group_size: size.unwrap_or(fold.group_size[estimand]),
             fewest: 0,
         };
-        let found = search.ranked(&ask, |_, members, squared| (members.to_vec(), squared.to_vec())).swap_remove(0);
-        let (members, squared) = found.unwrap_or_default();
+        let found = search.ranked(&ask, |_, near| {
+            let places = near.places(ask.group_size);
+            let counts: Vec<f64> = (0..places.end).map(|at| places.share_of(at)).collect();
+            (near.members[..places.end].to_vec(), near.squared[..places.end].to_vec(), counts)
+        });
+        let (members, squared, counts) = found.into_iter().next().and_then(Result::ok).unwrap_or_default();
         let units: Vec<u32> = members.iter().map(|&m| pool.units[m as usize]).collect();
+        let mut outcomes = cohort.outcomes(&units);
+        if !are_equal(&counts) {
+            outcomes.iter_mut().zip(&counts).for_each(|(outcome, count)| outcome.weight *= count);
+        }
         MatchGroup {
             shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
             weights: metric.weights.clone(),
             distance: squared.iter().map(|d| d.sqrt()).collect(),
-            curve: SurvivalCurve::of_outcomes(cohort.outcomes(&units)),
+            curve: SurvivalCurve::of_outcomes(outcomes),
             units,
+            counts,
         }
     }
 }

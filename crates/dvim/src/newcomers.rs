@@ -30,6 +30,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+/// What a group gave, its members as positions in the cohort, and what they count.
+pub type GivenGroup<'g> = (GroupEstimate, &'g [u32], &'g [f64]);
+
 /// Estimates patients against a cohort that was analysed before.
 pub struct Newcomers<'a> {
     ground: Ground<'a>,
@@ -173,9 +176,9 @@ impl<'a> Newcomers<'a> {
     }
 
     /// Corrects groups of any size of a patient with these covariates as recorded: what each group gave, and its
-    /// members as positions in the cohort. A patient of the cohort, `own`, is corrected by the fold of the first
-    /// deal that left it out, whose groups they must be. `None` where the run corrects nothing.
-    pub fn correct(&self, x: &[f64], own: Option<u32>, groups: &Four<(GroupEstimate, &[u32])>) -> Option<Corrected> {
+    /// members as positions in the cohort with what they count. A patient of the cohort, `own`, is corrected by the
+    /// fold of the first deal that left it out, whose groups they must be. `None` where the run corrects nothing.
+    pub fn correct(&self, x: &[f64], own: Option<u32>, groups: &Four<GivenGroup<'_>>) -> Option<Corrected> {
         let correction = self.correction.as_ref()?;
         let standardised = correction.scaling.apply(x);
         let number = self.fit.fold_number(own);
@@ -193,18 +196,19 @@ impl<'a> Newcomers<'a> {
         };
         let offsets = ByEstimand::of(|estimand| {
             ByArm::of(|arm| {
-                let (group, members) = &groups[estimand][arm];
+                let (group, members, shares) = &groups[estimand][arm];
                 let pool = &self.ground.pools[arm];
-                let rank = |&i: &u32| {
+                let rank = |(&i, &share): (&u32, &f64)| {
                     let m = pool.units.binary_search(&i).expect("members are of the pool");
-                    (pool.rank(m as u32), i)
+                    (pool.rank(m as u32), i, share)
                 };
-                let mut ranked: Vec<(u32, u32)> = members.iter().map(rank).collect();
-                ranked.sort_unstable();
-                let ranks: Vec<u32> = ranked.iter().map(|(rank, _)| *rank).collect();
-                let members: Vec<Expected> = ranked.into_iter().map(|(rank, unit)| expected(arm, rank, unit)).collect();
-                let seen = || pool.event_shares(&ranks, &self.ground.grid);
-                Offset::of(estimand, group, members.iter(), seen)
+                let mut ranked: Vec<(u32, u32, f64)> = members.iter().zip(*shares).map(rank).collect();
+                ranked.sort_unstable_by_key(|member| member.0);
+                let ranks: Vec<u32> = ranked.iter().map(|member| member.0).collect();
+                let counts: Vec<f64> = ranked.iter().map(|member| member.2).collect();
+                let members: Vec<Expected> = ranked.iter().map(|m| expected(arm, m.0, m.1)).collect();
+                let seen = || pool.event_shares(&ranks, &counts, &self.ground.grid);
+                Offset::of(estimand, group, members.iter().zip(counts.iter().copied()), seen)
             })
         });
         let (weight, leftover) = match corrector {
@@ -224,8 +228,8 @@ fn measure<'a>(
     expected: &'a ByArm<Vec<Expected>>,
 ) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync + 'a {
     |estimand, arm, found| {
-        let members = found.ranks.iter().map(|&r| &expected[arm][r as usize]);
-        let seen = || ground.pools[arm].event_shares(found.ranks, &ground.grid);
+        let members = found.members().map(|(r, count)| (&expected[arm][r as usize], count));
+        let seen = || ground.pools[arm].event_shares(found.ranks, found.shares, &ground.grid);
         Offset::of(estimand, &found.estimate, members, seen)
     }
 }

@@ -1,6 +1,6 @@
 //! The index gives the neighbours of the plain scan, bit for bit, in every regime.
 
-use dvim::internal::matching::{Ends, Hints, Index, Instructions, Neighbours, Points, scan};
+use dvim::internal::matching::{Ends, Hints, Index, Instructions, Neighbours, Points, is_same, scan};
 use proptest::prelude::*;
 
 /// Equal in every bit, on every instruction set that the processor has.
@@ -11,6 +11,7 @@ fn assert_exact(reference: &Points, queries: &Points, k: usize) {
         let found = index.nearest(queries, k);
         assert_same(&found, &expected, &format!("{with:?}"));
         assert_sets(&index, queries, &expected);
+        assert_ties(&index, reference, queries, k);
         // The streaming forms deliver the same, each to its query.
         let streamed = index.nearest_map(
             queries,
@@ -22,6 +23,38 @@ fn assert_exact(reference: &Points, queries: &Points, k: usize) {
         for (i, (query, positions, distances)) in streamed.into_iter().enumerate() {
             assert_eq!(query, i);
             assert_eq!((&positions[..], &distances[..]), expected.of(i, k));
+        }
+    }
+}
+
+/// A tie at the last place is told, ranked or as a set, and all that share it are found.
+fn assert_ties(index: &Index, reference: &Points, queries: &Points, k: usize) {
+    let all = scan(reference, queries, reference.len());
+    let mut ranked = vec![false; queries.len()];
+    let visit = |(): &mut (), place: &mut &mut bool, _: usize, found: &dvim::internal::matching::Ranked<'_>| {
+        **place = found.is_tied;
+    };
+    index.nearest_or_tied(queries, k, ranked.iter_mut().collect(), || (), visit);
+    let mut sets = vec![false; queries.len()];
+    index.nearest_sets(
+        queries,
+        k,
+        false,
+        None,
+        sets.iter_mut().collect(),
+        || (),
+        |(), places: &mut [&mut bool], found| {
+            places.iter_mut().zip(found.iter()).for_each(|(place, (_, _, ends))| **place = ends.is_tied);
+        },
+    );
+    for q in 0..queries.len() {
+        let (positions, squared) = all.of(q, reference.len());
+        let is_tied = k > 0 && squared.get(k).is_some_and(|next| is_same(squared[k - 1], *next));
+        assert_eq!((ranked[q], sets[q]), (is_tied, is_tied), "query {q}");
+        if k > 0 {
+            let n = squared.iter().take_while(|d| is_same(squared[k - 1], **d)).count();
+            let (found, distances) = index.within(queries.point(q), squared[k - 1]);
+            assert_eq!((&found[..], &distances[..]), (&positions[..n], &squared[..n]), "query {q}");
         }
     }
 }

@@ -51,8 +51,8 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
                 &format!(
                     "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
                     clip(&id, 40),
-                    grouped(pair.treated.units.len()),
-                    grouped(pair.control.units.len()),
+                    grouped(pair.treated.size()),
+                    grouped(pair.control.size()),
                     side.name()
                 ),
             );

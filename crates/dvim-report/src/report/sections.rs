@@ -1,7 +1,9 @@
 //! The sections of the page, in the order in which a person reads them.
 
 use super::{Builder, Source, methods, patients};
-use crate::audit::{AuditRecord, BalanceRecord, ChoiceRecord, FollowUpRecord, SHOWN, VariesRecord, with_interval};
+use crate::audit::{
+    AuditRecord, BalanceRecord, ChoiceRecord, FollowUpRecord, SHOWN, VariesRecord, uses, with_interval,
+};
 use crate::figures;
 use crate::learning;
 use crate::plot::page::escaped;
@@ -344,7 +346,7 @@ fn balance(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
             grouped(u.n_units),
             short(u.effective_size),
             grouped(u.n_unused),
-            grouped(u.most_uses as usize),
+            uses(u.most_uses),
             short(u.diameters[0]),
             short(u.diameters[1]),
         ]

@@ -324,15 +324,15 @@ impl Gather for Sums<'_> {
         if self.side == Estimand::Time && self.analysis.effects[group.unit].time().is_none() {
             return;
         }
-        let total: f64 = group.ranks.iter().map(|&r| self.weights[r as usize]).sum();
+        let total: f64 = group.members().map(|(r, count)| count * self.weights[r as usize]).sum();
         let share = if total > 0.0 { 1.0 / total } else { 0.0 };
         let i = self.analysis.units[group.unit] as usize;
         self.scaling.apply_into(self.cohort.covariates(i), &mut self.scaled);
         let unit = Predicted::of(self.model, &self.scaled, self.side);
         let width = 2 * self.populations.names.len();
         let of = self.populations.of(group.unit);
-        for (&r, v) in group.ranks.iter().zip(group.influence) {
-            let weight = share * self.weights[r as usize];
+        for ((r, count), v) in group.members().zip(group.influence) {
+            let weight = share * (count * self.weights[r as usize]);
             let sums = &mut self.sums[r as usize * width..(r as usize + 1) * width];
             for &p in of {
                 sums[2 * p as usize] += v;

@@ -1,8 +1,10 @@
 //! Are the groups comparable? Balance of the covariates before and after matching under each metric, how often each
 //! patient is used, and who has no comparable patient in the other arm.
 //!
-//! A unit j of the pool of arm z is used `w_j` times: it is in that many groups of the estimated units. With these
-//! weights the two pools stand for the same units, so their covariates should agree with each other. Sums over groups
+//! A unit j of the pool of arm z has the weight `w_j`, the sum over the groups of the estimated units of its share in
+//! the group. With these weights the two pools stand for the same units, so their covariates should agree with each
+//! other: a covariate that is matched exactly agrees exactly. Where all groups have K places the weights are 1/K of the
+//! number of groups that the unit is in. Sums over groups
 //! are sums over units with weights, so everything here is O(nK) to count and O(n p log n) to compare, whatever the
 //! number of groups.
 //!
@@ -50,16 +52,17 @@ pub struct Uses {
     pub arm: Arm,
     /// The metric.
     pub side: Estimand,
-    /// For each unit of the pool, in order: the groups that it is in.
-    pub counts: Vec<u32>,
+    /// For each unit of the pool, in order: its weight. Of groups of one size, the number of groups that it is in, less
+    /// where it shares a place; smaller groups count more, so that each group counts as much as the largest.
+    pub counts: Vec<f64>,
     /// Positions in the cohort of the units of the pool.
     pub units: Vec<u32>,
     /// Effective sample size.
     pub effective_size: f64,
     /// Units that are in no group.
     pub n_unused: usize,
-    /// The most groups that one unit is in.
-    pub most: u32,
+    /// The most that a unit counts.
+    pub most: f64,
 }
 
 /// Where treated and control overlap in the propensity score.
@@ -102,7 +105,7 @@ pub const FAR: f64 = 2.0;
 impl Balance {
     /// The balance of a run.
     pub fn of(walk: &Walk<'_>) -> Balance {
-        let seen = walk.gather(|arm, _| Counts::new(walk, arm));
+        let seen = walk.gather(|arm, side| Counts::new(walk, arm, side));
         Balance::from_counts(walk, part(&seen, |s| s))
     }
 
@@ -115,19 +118,19 @@ impl Balance {
             .map(|(arm, side)| {
                 let pool = &walk.pools()[arm];
                 let by_rank = &found[side][arm].by_rank;
-                let counts: Vec<u32> = (0..pool.len() as u32).map(|m| by_rank[pool.rank(m) as usize]).collect();
+                let counts: Vec<f64> = (0..pool.len() as u32).map(|m| by_rank[pool.rank(m) as usize]).collect();
                 let (mut sum, mut square) = (0.0, 0.0);
-                for &c in &counts {
-                    sum += f64::from(c);
-                    square += f64::from(c) * f64::from(c);
+                for &w in &counts {
+                    sum += w;
+                    square += w * w;
                 }
                 Uses {
                     arm,
                     side,
                     units: pool.units.clone(),
                     effective_size: if square > 0.0 { sum * sum / square } else { 0.0 },
-                    n_unused: counts.iter().filter(|&&c| c == 0).count(),
-                    most: counts.iter().copied().max().unwrap_or(0),
+                    n_unused: counts.iter().filter(|c| **c == 0.0).count(),
+                    most: counts.iter().copied().fold(0.0, f64::max),
                     counts,
                 }
             })
@@ -173,22 +176,27 @@ impl Balance {
 
 /// How often each unit of a pool is used, and how near the members are.
 pub(super) struct Counts {
-    /// By rank: the groups that a unit of the pool is in.
-    by_rank: Vec<u32>,
+    /// By rank: the weight of a unit of the pool.
+    by_rank: Vec<f64>,
+    /// The most places that a group has.
+    largest: f64,
     /// For each estimated unit the distance to the nearest member that is not the unit itself.
     nearest: Vec<f64>,
 }
 
 impl Counts {
-    pub(super) fn new(walk: &Walk<'_>, arm: Arm) -> Counts {
+    pub(super) fn new(walk: &Walk<'_>, arm: Arm, side: Estimand) -> Counts {
         let nearest = Vec::with_capacity(walk.analysis.units.len());
-        Counts { by_rank: vec![0; walk.pools()[arm].len()], nearest }
+        let largest = walk.analysis.fit.first().folds.iter().map(|f| f.group_size[side]).max().unwrap_or(1) as f64;
+        Counts { by_rank: vec![0.0; walk.pools()[arm].len()], largest, nearest }
     }
 }
 
 impl Gather for Counts {
     fn add(&mut self, group: &Group<'_>) {
-        group.ranks.iter().for_each(|&r| self.by_rank[r as usize] += 1);
+        // 1 where all groups have K places, so that weights are then whole numbers.
+        let scale = self.largest / group.size();
+        group.members().for_each(|(r, count)| self.by_rank[r as usize] += scale * count);
         self.nearest.push(group.nearest);
     }
 }
@@ -209,7 +217,7 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
     let value = |&(z, m): &(u8, u32)| of[z as usize][m as usize];
     order.sort_by(|a, b| value(a).total_cmp(&value(b)));
     let values = Values { of, order };
-    let ones = Arm::BOTH.map(|z| vec![1; uses[2 * z.index()].units.len()]);
+    let ones = Arm::BOTH.map(|z| vec![1.0; uses[2 * z.index()].units.len()]);
     let plain = [&ones[0][..], &ones[1][..]];
     let after = |side: Estimand| Arm::BOTH.map(|z| &uses[2 * z.index() + side as usize].counts[..]);
     let spread = {
@@ -225,18 +233,17 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
 }
 
 /// Mean and variance, weighted where there are weights.
-pub(super) fn moments(values: &[f64], weights: Option<&[u32]>) -> (f64, f64) {
+pub(super) fn moments(values: &[f64], weights: Option<&[f64]>) -> (f64, f64) {
     let n = values.len() as f64;
-    let weight = |i: usize| weights.map_or(1.0, |w| f64::from(w[i]));
-    let (sum, square) =
-        weights.map_or((n, n), |w| w.iter().map(|&w| f64::from(w)).fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w)));
+    let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
+    let (sum, square) = weights.map_or((n, n), |w| w.iter().fold((0.0, 0.0), |(s, q), w| (s + w, q + w * w)));
     let mean = values.iter().enumerate().map(|(i, x)| weight(i) * x).sum::<f64>() / sum;
     let spread: f64 = values.iter().enumerate().map(|(i, x)| weight(i) * (x - mean) * (x - mean)).sum();
     let free = sum - square / sum;
     (mean, if free > 0.0 { spread / free } else { 0.0 })
 }
 
-fn agreement(values: &Values, weights: [&[u32]; 2], spread: f64) -> Agreement {
+fn agreement(values: &Values, weights: [&[f64]; 2], spread: f64) -> Agreement {
     let [(c, vc), (t, vt)] = [0, 1].map(|z| moments(&values.of[z], Some(weights[z])));
     Agreement {
         difference: if spread > 0.0 { (t - c) / spread } else { 0.0 },
@@ -245,13 +252,13 @@ fn agreement(values: &Values, weights: [&[u32]; 2], spread: f64) -> Agreement {
     }
 }
 
-fn kolmogorov_smirnov(values: &Values, weights: [&[u32]; 2]) -> f64 {
-    let totals = weights.map(|w| w.iter().map(|&w| f64::from(w)).sum::<f64>());
+fn kolmogorov_smirnov(values: &Values, weights: [&[f64]; 2]) -> f64 {
+    let totals = weights.map(|w| w.iter().sum::<f64>());
     let (mut distance, mut most) = (0.0, 0.0);
     let value = |&(z, m): &(u8, u32)| values.of[z as usize][m as usize];
     for same in values.order.chunk_by(|a, b| value(a) == value(b)) {
         let step = |&(z, m): &(u8, u32)| {
-            let share = f64::from(weights[z as usize][m as usize]) / totals[z as usize];
+            let share = weights[z as usize][m as usize] / totals[z as usize];
             if z == 0 { -share } else { share }
         };
         distance += same.iter().map(step).sum::<f64>();

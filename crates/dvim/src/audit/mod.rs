@@ -128,15 +128,18 @@ impl Audit {
         let grid = Grid::of(cohort);
         let curves = scores.curves(populations, &grid, grid.times());
         averages.extend(scores.averages_of_curves(populations, &curves, &grid));
-        let counts = walk.gather(|arm, _| balance::Counts::new(walk, arm));
+        let seen = walk.gather(|arm, side| OfGroups {
+            counts: balance::Counts::new(walk, arm, side),
+            known: sensitivity::Known::new(walk, side),
+        });
         let effect = averages.iter().find(|a| a.estimand == "cure_effect").and_then(|a| a.estimate);
         let (plain, weighted) = (cohort.extras().is_empty(), cohort.extras().weight.is_some());
         let left_out = [(true, GROUPS_ALONE), (!plain, NO_BOUNDS), (weighted, NO_BALANCE)];
         Audit {
-            balance: (!weighted).then(|| Balance::from_counts(walk, part(&counts, |s| s))),
+            balance: (!weighted).then(|| Balance::from_counts(walk, part(&seen, |s| &s.counts))),
             horizons: scores.horizons(populations, &grid, &sensitivity::horizon_grid(cohort)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
-            censoring: sensitivity::censoring(analysis)
+            censoring: sensitivity::from_known(walk, part(&seen, |s| &s.known))
                 .filter(|_| plain)
                 .zip(effect)
                 .map(|(c, effect)| c.around(effect)),
@@ -204,9 +207,10 @@ impl Audit {
         let (asked, grid) = (Weighted::of(walk), sensitivity::horizon_grid(cohort));
         let seen = walk.gather(|arm, side| Everything {
             averages: average::Sums::new(walk, populations, arm, side),
-            counts: balance::Counts::new(walk, arm),
+            counts: balance::Counts::new(walk, arm, side),
             horizons: sensitivity::Horizons::new(walk, &grid, arm, side),
             jumps: sensitivity::Jumps::new(walk, arm, side),
+            known: sensitivity::Known::new(walk, side),
             varies: heterogeneity::Sums::new(walk, &asked, arm, side),
         });
         let averages = average::from_sums(walk, populations, part(&seen, |s| &s.averages));
@@ -219,7 +223,7 @@ impl Audit {
             curves: Vec::new(),
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
-            censoring: sensitivity::censoring(analysis),
+            censoring: sensitivity::from_known(walk, part(&seen, |s| &s.known)),
             always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
             group_sizes: sensitivity::group_sizes(walk),
             seeds: Vec::new(),
@@ -229,12 +233,26 @@ impl Audit {
     }
 }
 
+/// What is summed over the groups of an adjusted run.
+struct OfGroups {
+    counts: balance::Counts,
+    known: sensitivity::Known,
+}
+
+impl Gather for OfGroups {
+    fn add(&mut self, group: &Group<'_>) {
+        self.counts.add(group);
+        self.known.add(group);
+    }
+}
+
 /// All that is summed over groups, in one walk.
 struct Everything<'a> {
     averages: average::Sums<'a>,
     counts: balance::Counts,
     horizons: sensitivity::Horizons<'a>,
     jumps: sensitivity::Jumps,
+    known: sensitivity::Known,
     varies: heterogeneity::Sums<'a>,
 }
 
@@ -244,6 +262,7 @@ impl Gather for Everything<'_> {
         self.counts.add(group);
         self.horizons.add(group);
         self.jumps.add(group);
+        self.known.add(group);
         self.varies.add(group);
     }
 }

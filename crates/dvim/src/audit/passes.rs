@@ -7,7 +7,8 @@ use crate::cure::CureModel;
 use crate::effect::Four;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::ground::Ground;
-use crate::group::Pool;
+use crate::group::{Pool, Room, are_equal, with_shares};
+use crate::outcome::Outcome;
 use crate::split::Trained;
 use crate::survival::{Functional, Influence, Summary};
 
@@ -17,13 +18,29 @@ pub struct Group<'a> {
     pub unit: usize,
     /// The members by their places in the order of time of the pool, ascending.
     pub ranks: &'a [u32],
+    /// What each counts; empty where each counts once.
+    pub shares: &'a [f64],
     /// Their outcomes.
     pub outcomes: &'a [(f64, bool)],
+    /// The same with what they count, where they do not all count alike.
+    pub weighted: &'a [Outcome],
     /// Their influences on the group's value at H, times [`unbiased`] and their case weights; empty where it is
     /// undefined.
     pub influence: &'a [f64],
     /// The distance to the nearest member that is not the unit itself; infinite where there is none.
     pub nearest: f64,
+}
+
+impl Group<'_> {
+    /// The members with what each counts.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = (u32, f64)> + '_ {
+        with_shares(self.ranks, self.shares)
+    }
+
+    /// The places of the group: what its members count together.
+    pub fn size(&self) -> f64 {
+        if self.shares.is_empty() { self.ranks.len() as f64 } else { self.shares.iter().sum::<f64>().round() }
+    }
 }
 
 /// Something that is summed over the groups of one arm and side.
@@ -81,7 +98,7 @@ impl<'a> Walk<'a> {
         let horizon = self.cohort.horizon();
         let (mut outcomes, mut influence) = (Vec::with_capacity(k), Vec::with_capacity(k));
         let mut whole = Influence::default();
-        let mut show = |unit: usize, ranks: &[u32], nearest: f64| {
+        let mut show = |unit: usize, ranks: &[u32], shares: &[f64], nearest: f64| {
             outcomes.clear();
             outcomes.extend(ranks.iter().map(|&r| pool.by_time()[r as usize]));
             let curve = &self.analysis.effects[unit].groups[side][arm].curve;
@@ -90,11 +107,15 @@ impl<'a> Walk<'a> {
                 Estimand::Time => Functional::MeanEventTime,
             };
             let scale = unbiased(curve, side, ranks.len());
+            let mut weighted = Vec::new();
             match pool.outcomes() {
-                None => Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, scale),
-                Some(all) => {
-                    let group: Vec<_> = ranks.iter().map(|&r| all[r as usize]).collect();
-                    whole.fill_outcomes(&group, horizon);
+                // Where all of them count alike, what they count is of no importance.
+                None if are_equal(shares) => {
+                    Influence::fill_one(&mut influence, &outcomes, horizon, curve, of, scale);
+                }
+                _ => {
+                    weighted = pool.shared_outcomes(ranks, shares);
+                    whole.fill_outcomes(&weighted, horizon);
                     let values = match side {
                         Estimand::Cure => &whole.survival,
                         Estimand::Time => &whole.mean_event_time,
@@ -103,12 +124,17 @@ impl<'a> Walk<'a> {
                     influence.extend(values.iter().map(|v| scale * v));
                 }
             }
-            into.add(&Group { unit, ranks, outcomes: &outcomes, influence: &influence, nearest });
+            let (outcomes, weighted, influence) = (&outcomes, &weighted, &influence);
+            into.add(&Group { unit, ranks, shares, outcomes, weighted, influence, nearest });
         };
         match &self.analysis.groups {
             Some(groups) => {
                 let groups = &groups[side][arm];
-                groups.nearest.iter().enumerate().for_each(|(q, nearest)| show(q, groups.members(q), *nearest));
+                let mut room = Room::default();
+                for (q, nearest) in groups.nearest.iter().enumerate() {
+                    let (ranks, shares) = groups.members(q, &mut room);
+                    show(q, ranks, shares, *nearest);
+                }
             }
             None => self.ground.each_group(fit, units, (side, arm), show),
         }

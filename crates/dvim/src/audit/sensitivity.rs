@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::phrase;
 use crate::search::{Ask, Queries};
 use crate::setting::Setting;
-use crate::survival::{Influences, Summary};
+use crate::survival::{Influence, Influences};
 use crate::watch::Watch;
 
 /// Both average effects had the horizon been another.
@@ -81,6 +81,10 @@ impl Gather for Horizons<'_> {
         if !group.unit.is_multiple_of(self.every) {
             return;
         }
+        if !group.weighted.is_empty() {
+            self.add_weighted(group);
+            return;
+        }
         let influences = &mut self.influences;
         influences.fill(group.outcomes, self.grid);
         // The influence of a unit with the sums φ and ψ is aφ − bψ.
@@ -106,12 +110,7 @@ impl Gather for Horizons<'_> {
         });
         let mut passed = 0;
         for (j, &r) in group.ranks.iter().enumerate() {
-            let row = &mut self.row[r as usize];
-            if *row == 0 {
-                self.used.push([0.0; GRID]);
-                *row = self.used.len() as u32;
-            }
-            let used = &mut self.used[*row as usize - 1];
+            let used = row_of(&mut self.row, &mut self.used, r);
             while influences.left.get(passed).is_some_and(|left| left.0 <= j) {
                 passed += 1;
             }
@@ -124,7 +123,36 @@ impl Gather for Horizons<'_> {
     }
 }
 
+/// The sums of a unit of the pool, which are made when it is first met.
+fn row_of<'u>(rows: &mut [u32], used: &'u mut Vec<[f64; GRID]>, rank: u32) -> &'u mut [f64; GRID] {
+    let row = &mut rows[rank as usize];
+    if *row == 0 {
+        used.push([0.0; GRID]);
+        *row = used.len() as u32;
+    }
+    &mut used[*row as usize - 1]
+}
+
 impl Horizons<'_> {
+    /// A group whose members do not all count alike: horizon by horizon.
+    fn add_weighted(&mut self, group: &Group<'_>) {
+        let mut whole = Influence::default();
+        for (g, &horizon) in self.grid.iter().enumerate() {
+            let s = whole.fill_outcomes(group.weighted, horizon);
+            let scale = unbiased(&s, self.side, group.ranks.len());
+            let (value, se, influence) = match self.side {
+                Estimand::Cure => (s.survival, s.survival_se(), &whole.survival),
+                Estimand::Time => {
+                    (s.mean_event_time().unwrap_or(f64::NAN), s.mean_event_time_se(), &whole.mean_event_time)
+                }
+            };
+            self.values[g].push((value, se.map_or(0.0, |s| s * s)));
+            for (&r, v) in group.ranks.iter().zip(influence) {
+                row_of(&mut self.row, &mut self.used, r)[g] += scale * v;
+            }
+        }
+    }
+
     /// Σ_j U_j² at each horizon, in the order of time.
     fn squares(&self) -> [f64; GRID] {
         let mut out = [0.0; GRID];
@@ -251,22 +279,56 @@ impl Censoring {
     }
 }
 
+/// What is known of the members of cure groups without asking what became of the censored: sums over groups.
+pub(super) struct Known {
+    side: Estimand,
+    horizon: f64,
+    /// Of the share that is at risk at H, and of the share without an event before it.
+    at_risk: f64,
+    without_event: f64,
+}
+
+impl Known {
+    pub(super) fn new(walk: &Walk<'_>, side: Estimand) -> Known {
+        Known { side, horizon: walk.cohort.horizon(), at_risk: 0.0, without_event: 0.0 }
+    }
+}
+
+impl Gather for Known {
+    fn add(&mut self, group: &Group<'_>) {
+        if self.side != Estimand::Cure {
+            return;
+        }
+        let (mut at_risk, mut events) = (0.0, 0.0);
+        for ((_, count), &(time, event)) in group.members().zip(group.outcomes) {
+            let is_before = time < self.horizon;
+            at_risk += if is_before { 0.0 } else { count };
+            events += if is_before && event { count } else { 0.0 };
+        }
+        self.at_risk += at_risk / group.size();
+        self.without_event += 1.0 - events / group.size();
+    }
+}
+
 /// From worst case to best case, group by group: with K members, r at risk at H and d events, Ŝ(H) lies between r/K and
 /// 1 − d/K.
-pub fn censoring(analysis: &Analysis) -> Option<Censoring> {
+pub fn censoring(walk: &Walk<'_>) -> Option<Censoring> {
+    let seen = walk.gather(|_, side| Known::new(walk, side));
+    from_known(walk, part(&seen, |s| s))
+}
+
+/// The same from what the walk gathered.
+pub(super) fn from_known(walk: &Walk<'_>, seen: Four<&Known>) -> Option<Censoring> {
+    let analysis = walk.analysis;
     let n = analysis.effects.len() as f64;
     let fit = &analysis.fit;
     // Under constraints a corrected group may be smaller than K.
     if analysis.effects.is_empty() || fit.is_corrected() && !fit.options.constraints.is_empty() {
         return None;
     }
-    let size = |q: usize| fit.fold_of(Some(analysis.units[q])).group_size.cure as f64;
-    let mean = |z: Arm, f: &dyn Fn(&Summary, f64) -> f64| {
-        analysis.effects.iter().enumerate().map(|(q, e)| f(&e.groups.cure[z].curve, size(q))).sum::<f64>() / n
-    };
-    let worst = |z: Arm| mean(z, &|s, k| s.n_at_risk as f64 / k);
-    let best = |z: Arm| mean(z, &|s, k| 1.0 - s.n_events as f64 / k);
-    let found = |z: Arm| mean(z, &|s, _| s.survival);
+    let worst = |z: Arm| seen.cure[z].at_risk / n;
+    let best = |z: Arm| seen.cure[z].without_event / n;
+    let found = |z: Arm| analysis.effects.iter().map(|e| e.groups.cure[z].curve.survival).sum::<f64>() / n;
     let (c, t) = (Arm::Control, Arm::Treated);
     Some(Censoring {
         least: worst(t) - best(c),
@@ -311,15 +373,18 @@ impl Gather for Jumps {
         if self.side != Estimand::Time {
             return;
         }
-        let (mut level, mut at) = (1.0, 0);
+        let (mut level, mut at, mut left) = (1.0, 0, group.size());
         for same in group.outcomes.chunk_by(|a, b| a.0 == b.0) {
-            let d = same.iter().filter(|u| u.1).count();
-            if d > 0 {
-                let jump = level * d as f64 / (group.ranks.len() - at) as f64;
+            let count = |i: usize| group.shares.get(at + i).copied().unwrap_or(1.0);
+            let d: f64 = (0..same.len()).filter(|&i| same[i].1).map(count).sum();
+            let here: f64 = (0..same.len()).map(count).sum();
+            if d > 0.0 {
+                let jump = level * d / left;
+                let jump = if group.shares.is_empty() { jump } else { jump.min(level) };
                 self.by_rank[group.ranks[at] as usize] += jump;
                 level -= jump;
             }
-            at += same.len();
+            (at, left) = (at + same.len(), left - here);
         }
     }
 }
@@ -455,8 +520,8 @@ pub fn group_sizes(walk: &Walk<'_>) -> Vec<Choice> {
             group_size: largest,
             fewest: 0,
         };
-        let of_sizes = walk.ground.search(metric, arm).ranked(&ask, |scratch, members, squared| {
-            let of_size = |&k: &usize| walk.pools()[arm].estimate(&members[..k], &squared[..k], scratch);
+        let of_sizes = walk.ground.search(metric, arm).ranked(&ask, |room, near| {
+            let of_size = |&k: &usize| walk.pools()[arm].estimate(near, k, room);
             sizes.iter().map(of_size).collect::<Vec<GroupEstimate>>()
         });
         of_sizes.into_iter().map(|found| found.expect("everybody is a candidate")).collect()

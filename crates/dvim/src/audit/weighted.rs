@@ -83,7 +83,8 @@ impl Gather for Sums<'_> {
         let unit = self.walk.analysis.units[group.unit];
         let x = scaled(self.walk, unit);
         let own = Predicted::of(self.model, &x, self.side);
-        let total: f64 = group.ranks.iter().map(|&r| self.pool[r as usize].2).sum();
+        let weigh = |(r, count): (u32, f64)| (r, count * self.pool[r as usize].2);
+        let total: f64 = group.members().map(|member| weigh(member).1).sum();
         for &p in self.populations.of(group.unit) {
             let p = p as usize;
             let w = self.walk.cohort.weight(unit as usize) / self.totals[p];
@@ -91,7 +92,7 @@ impl Gather for Sums<'_> {
                 self.used[p][r as usize] += w * v;
             }
             if total > 0.0 {
-                group.ranks.iter().for_each(|&r| self.shares[p][r as usize] += w * self.pool[r as usize].2 / total);
+                group.members().map(weigh).for_each(|(r, weight)| self.shares[p][r as usize] += w * weight / total);
             }
             self.expected[p].add(-w, &own, &x);
         }

@@ -314,8 +314,8 @@ impl Matching<'_> {
         let mut effects = vec![Effect::NOTHING; units.len()];
         let expected = &predictions.of_pool[number];
         let note = |estimand: Estimand, arm: Arm, offset: &mut Offset, found: &Found<'_>| {
-            let members = found.ranks.iter().map(|&r| &expected[arm][r as usize]);
-            let seen = || ground.pools[arm].event_shares(found.ranks, &ground.grid);
+            let members = found.members().map(|(r, count)| (&expected[arm][r as usize], count));
+            let seen = || ground.pools[arm].event_shares(found.ranks, found.shares, &ground.grid);
             *offset = Offset::of(estimand, &found.estimate, members, seen);
         };
         let search = |estimand: Estimand, arm: Arm| match tuned.search(number, estimand, arm) {

@@ -7,7 +7,7 @@ use crate::correction::{Offset, corrected_time};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Choice, PathPoint};
-use crate::group::GroupEstimate;
+use crate::group::{GroupEstimate, with_shares};
 use crate::joint::{Prediction, Predictor};
 use crate::numeric::{expit, log1pexp};
 use crate::search::{ArmSearch, Ask, Queries};
@@ -135,12 +135,12 @@ pub(super) fn choose<'a>(
                 fewest: setting.ground.fewest,
             };
             let (pool, expected) = (&setting.ground.pools[arm], &predictions.of_pool[fold][arm]);
-            let tried = search.ranked(&ask, |ranks, members, squared| -> Vec<Tried> {
+            let tried = search.ranked(&ask, |room, near| -> Vec<Tried> {
                 let of_size = |&k: &usize| {
-                    let k = k.min(members.len());
-                    let group = pool.estimate(&members[..k], &squared[..k], ranks);
-                    let members = ranks.iter().map(|&r| &expected[r as usize]);
-                    let seen = || pool.event_shares(ranks, &setting.ground.grid);
+                    let group = pool.estimate(near, k, room);
+                    let members = with_shares(&room.ranks, &room.shares);
+                    let members = members.map(|(r, count)| (&expected[r as usize], count));
+                    let seen = || pool.event_shares(&room.ranks, &room.shares, &setting.ground.grid);
                     let offset = Offset::of(estimand, &group, members, seen);
                     (group, offset)
                 };

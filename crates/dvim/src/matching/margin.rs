@@ -11,6 +11,7 @@
 //!
 //! The `f64` distance T of the package has the same form: |s²T − ‖x′ − y′‖²| ≤ h‖x′ − y′‖² + u with
 //! h = (p + 4)·2⁻⁵², u = p·s²·2⁻¹⁰⁷⁴ (differences of `f64` do not underflow, squares do). (3)
+//! h has [`SAME`] on top, so that points at the same distance as the K-th are within the bound too.
 //!
 //! Let at least K points have D ≤ t. By (2) and (1) each of them has ‖x′ − y′‖ ≤ √((t + v)/(1 − g)) + E,
 //! by (3) the K-th smallest T satisfies s²T ≤ (that)²(1 + h) + u. A point of the answer has a T not
@@ -20,6 +21,7 @@
 
 use super::Reference;
 use super::axes::AxisOrder;
+use super::scan::SAME;
 use super::simd::Instructions;
 use super::tree::CHUNK;
 use rayon::prelude::*;
@@ -94,7 +96,7 @@ impl Margin {
         let axes = AxisOrder::new(variance.into_iter().map(|(_, a)| a).collect());
         let dim = p as f64;
         let tiny = 2.0_f64.powi(-1074);
-        let (g, h) = ((dim + 4.0) * 2.0_f64.powi(-23), (dim + 4.0) * 2.0_f64.powi(-52));
+        let (g, h) = ((dim + 4.0) * 2.0_f64.powi(-23), (dim + 4.0) * 2.0_f64.powi(-52) + 2.0 * SAME);
         let mut margin = Margin {
             axes,
             centre,

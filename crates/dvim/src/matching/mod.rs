@@ -20,9 +20,11 @@ mod tree;
 use rayon::prelude::*;
 use std::ops::Range;
 
-pub use scan::scan;
+pub use scan::{is_same, scan};
 pub use select::Ends;
+use select::Ranking;
 pub use simd::Instructions;
+use sweep::Scratch as Sweep;
 use tree::Wanted;
 
 /// Points of match space, row-major. All coordinates are finite.
@@ -96,6 +98,17 @@ impl Neighbours {
         let start = query * self.group_size;
         (&self.index[start..start + k], &self.squared_distance[start..start + k])
     }
+}
+
+/// The nearest of one query.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranked<'a> {
+    /// Positions in the reference set, ascending by (squared distance, position).
+    pub positions: &'a [u32],
+    /// Their squared distances.
+    pub distances: &'a [f64],
+    /// Whether others are as near as the last of them.
+    pub is_tied: bool,
 }
 
 /// The nearest of several queries, not ranked.
@@ -225,8 +238,8 @@ impl<'a> Index<'a> {
         self.order(queries, k).par_chunks(tree::GROUP).for_each_init(
             || (self.scratch(k), start()),
             |(scratch, state), members| {
-                self.search(queries, k, members, scratch, |query, positions, distances| {
-                    visit(state, query, positions, distances);
+                self.search(queries, k, members, scratch, |query, found| {
+                    visit(state, query, found.positions, found.distances);
                 });
             },
         );
@@ -264,13 +277,39 @@ impl<'a> Index<'a> {
         start: impl Fn() -> S + Sync + Send,
         visit: impl Fn(&mut S, &mut P, usize, &[u32], &[f64]) + Sync + Send,
     ) {
+        self.nearest_or_tied(queries, k, places, start, |state, place, query, found| {
+            visit(state, place, query, found.positions, found.distances);
+        });
+    }
+
+    /// As [`Index::nearest_into`], saying of each answer whether more points than `k` are as near as its last.
+    pub fn nearest_or_tied<S, P: Send>(
+        &self,
+        queries: &Points,
+        k: usize,
+        places: Vec<P>,
+        start: impl Fn() -> S + Sync + Send,
+        visit: impl Fn(&mut S, &mut P, usize, &Ranked<'_>) + Sync + Send,
+    ) {
         let order = self.order(queries, k);
         self.answer_all(&order, k, places, start, |scratch, state, members, places| {
             let mut places = places.iter_mut();
-            self.search(queries, k, members, scratch, |query, positions, distances| {
-                visit(state, places.next().expect("a place for each query"), query, positions, distances);
+            self.search(queries, k, members, scratch, |query, found| {
+                visit(state, places.next().expect("a place for each query"), query, found);
             });
         });
+    }
+
+    /// All reference points up to a squared distance, and those at the same distance, ascending by (squared distance,
+    /// position): positions and squared distances.
+    pub fn within(&self, query: &[f64], squared: f64) -> (Vec<u32>, Vec<f64>) {
+        let mut found = match &self.way {
+            Way::Nothing => Vec::new(),
+            Way::Sweep(sweep) => sweep.within(query, squared),
+            Way::Tree(tree) => tree.within(query, squared),
+        };
+        found.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        found.into_iter().map(|(d, position)| (position, d)).unzip()
     }
 
     /// Hands queries that live near each other, with their places, to `answer`, on all threads.
@@ -327,8 +366,8 @@ impl<'a> Index<'a> {
                         sets.push(query, &found.positions, *found.ends.as_ref().expect("a set has ends"));
                     });
                 }
-                (_, scratch) => self.search(queries, k, members, scratch, |query, positions, distances| {
-                    sets.push(query, positions, Ends::of_ranked(positions, distances));
+                (_, scratch) => self.search(queries, k, members, scratch, |query, found| {
+                    sets.push(query, found.positions, Ends::of_ranked(found.positions, found.distances, found.is_tied));
                 }),
             }
             visit(state, places, sets);
@@ -386,23 +425,25 @@ impl<'a> Index<'a> {
         k: usize,
         members: &[(u32, u32)],
         scratch: &mut Scratch,
-        mut answer: impl FnMut(usize, &[u32], &[f64]),
+        mut answer: impl FnMut(usize, &Ranked<'_>),
     ) {
         match (&self.way, scratch) {
             _ if k == 0 => {
                 for &(_, query) in members {
-                    answer(query as usize, &[], &[]);
+                    answer(query as usize, &Ranked { positions: &[], distances: &[], is_tied: false });
                 }
             }
             (Way::Sweep(sweep), Scratch::Sweep(scratch)) => {
                 for &(_, query) in members {
                     sweep.search(queries.point(query as usize), k, scratch);
-                    answer(query as usize, &scratch.positions, &scratch.distances);
+                    let Sweep { positions, distances, is_tied, .. } = scratch;
+                    answer(query as usize, &Ranked { positions, distances, is_tied: *is_tied });
                 }
             }
             (Way::Tree(tree), Scratch::Tree(walk)) => {
                 tree.search(queries, members, walk, Wanted::Ranked, None, |query, found| {
-                    answer(query, &found.positions, &found.distances);
+                    let Ranking { positions, distances, is_tied, .. } = found;
+                    answer(query, &Ranked { positions, distances, is_tied: *is_tied });
                 });
             }
             _ => unreachable!("scratch is made by the index"),

@@ -13,6 +13,16 @@ pub fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
     sum
 }
 
+/// Squared distances that differ by less than this share are the same distance. Patients who are equally far but in
+/// other covariates have sums of other terms, whose last digits are chance: whoever shares a place must not depend on
+/// them. Rounding is below it by two orders, and the distances of patients with continuous covariates differ by more.
+pub const SAME: f64 = 1e-12;
+
+/// Whether two squared distances, the first not larger, are the same.
+pub fn is_same(nearer: f64, farther: f64) -> bool {
+    farther <= nearer * (1.0 + SAME)
+}
+
 /// The `k` nearest reference points of each query, ascending by (squared distance, index).
 /// `k` is at most the number of reference points.
 pub fn scan(reference: &Points, queries: &Points, k: usize) -> Neighbours {

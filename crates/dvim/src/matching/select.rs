@@ -3,7 +3,7 @@
 
 use super::coarse::{Coarse, Level};
 use super::margin::Margin;
-use super::scan::squared_distance;
+use super::scan::{is_same, squared_distance};
 use super::simd::{Instructions, LANES, Lanes, Look, Words};
 
 /// Most entries that one visit to a leaf can append, with the slack that the kernels write over.
@@ -20,7 +20,7 @@ pub(super) struct Rows<'a> {
 
 impl Rows<'_> {
     #[inline]
-    fn point(&self, slot: u32) -> &[f64] {
+    pub(super) fn point(&self, slot: u32) -> &[f64] {
         let row = self.row.map_or(slot, |row| row[slot as usize]) as usize;
         &self.coords[row * self.dim..][..self.dim]
     }
@@ -39,6 +39,9 @@ pub(super) struct Candidates {
     pub(super) limit: f32,
     /// E of the margin, for this query.
     error: f64,
+    /// The smallest squared distance of a point that was dropped though it was within the limit; no number where none
+    /// was.
+    dropped: f64,
     /// Slots that a look in bytes did not rule out; the first `waiting` are still to be measured.
     pending: Vec<u32>,
     waiting: usize,
@@ -72,15 +75,17 @@ pub struct Ends {
     pub nearest: [(f64, u32); 2],
     /// The largest squared distance.
     pub farthest: f64,
+    /// Whether others are as near as the farthest.
+    pub is_tied: bool,
 }
 
 impl Ends {
-    const NONE: Ends = Ends { nearest: [(f64::INFINITY, u32::MAX); 2], farthest: f64::NEG_INFINITY };
+    const NONE: Ends = Ends { nearest: [(f64::INFINITY, u32::MAX); 2], farthest: f64::NEG_INFINITY, is_tied: false };
 
     /// Those of members that ascend by (squared distance, position).
-    pub(super) fn of_ranked(positions: &[u32], distances: &[f64]) -> Ends {
+    pub(super) fn of_ranked(positions: &[u32], distances: &[f64], is_tied: bool) -> Ends {
         let at = |i: usize| positions.get(i).map_or(Ends::NONE.nearest[0], |p| (distances[i], *p));
-        Ends { nearest: [at(0), at(1)], farthest: distances.last().copied().unwrap_or(Ends::NONE.farthest) }
+        Ends { nearest: [at(0), at(1)], farthest: distances.last().copied().unwrap_or(Ends::NONE.farthest), is_tied }
     }
 
     fn add(&mut self, squared: f64, position: u32) {
@@ -100,6 +105,8 @@ pub(super) struct Ranking {
     /// The K nearest: positions in the reference set and squared distances, ascending.
     pub(super) positions: Vec<u32>,
     pub(super) distances: Vec<f64>,
+    /// Whether others are as near as the last of them.
+    pub(super) is_tied: bool,
     /// The ends of an answer that is not ranked, and the places of those that can be one.
     pub(super) ends: Option<Ends>,
     candidates: Vec<u32>,
@@ -136,20 +143,26 @@ impl Ranking {
                     self.positions[rank as usize] = rows.position[slot as usize];
                     self.distances[rank as usize] = f64::from_bits(key as u64);
                 }
+                self.is_tied = n > k && is_same(self.distances[k - 1], self.distances[k]);
                 self.positions.truncate(k);
                 self.distances.truncate(k);
                 return;
             }
         }
         self.enter(slots, rows);
-        if !self.sort_by_buckets() {
+        let mut next = f64::NAN;
+        if self.sort_by_buckets() {
+            next = self.entries.get(k).map_or(next, |e| f64::from_bits(e.0));
+        } else {
             if n > k {
                 self.entries.select_nth_unstable(k - 1);
+                next = least(&self.entries[k..]);
                 self.entries.truncate(k);
             }
             self.entries.sort_unstable();
         }
         self.entries.truncate(k);
+        self.is_tied = self.entries.last().is_some_and(|last| is_same(f64::from_bits(last.0), next));
         self.positions.clear();
         self.positions.extend(self.entries.iter().map(|&(_, position, _)| position));
         self.distances.clear();
@@ -216,6 +229,7 @@ impl Candidates {
             full,
             limit: f32::MAX,
             error: 0.0,
+            dropped: f64::NAN,
             pending: vec![0; if with.are_coarse() { LANES + BURST } else { 0 }],
             waiting: 0,
             level: Level::default(),
@@ -228,6 +242,7 @@ impl Candidates {
         self.len = 0;
         self.limit = f32::MAX;
         self.error = error;
+        self.dropped = f64::NAN;
     }
 
     /// Visits panels of one leaf; see [`Instructions::scan_panels`].
@@ -405,6 +420,7 @@ impl Candidates {
         ranking.enter(&self.slot[..self.len], rows);
         let best = &mut ranking.entries;
         best.select_nth_unstable(self.k - 1);
+        self.dropped = self.dropped.min(least(&best[self.k..]));
         best.truncate(self.k);
         let kth = f64::from_bits(best[self.k - 1].0);
         self.limit = self.limit.min(margin.limit_of_exact(kth, self.error));
@@ -443,6 +459,12 @@ impl Candidates {
     /// The answer after [`Candidates::close`]: K ranked exactly.
     pub(super) fn finish(&mut self, with: Instructions, query: &[f64], rows: &Rows<'_>, ranking: &mut Ranking) {
         ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
+        self.mark_tie(ranking);
+    }
+
+    /// Points that were dropped may be as near as the last.
+    fn mark_tie(&self, ranking: &mut Ranking) {
+        ranking.is_tied |= ranking.distances.last().is_some_and(|last| is_same(*last, self.dropped));
     }
 
     /// The answer after [`Candidates::close`] as a set: who the K are, in any order, and the ends of their distances;
@@ -464,7 +486,8 @@ impl Candidates {
     ) {
         if self.len > self.k {
             ranking.sort(with, &self.slot[..self.len], self.k, query, rows);
-            ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
+            self.mark_tie(ranking);
+            ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances, ranking.is_tied));
             return;
         }
         let (near, slots) = (&self.near[..self.len], &self.slot[..self.len]);
@@ -487,8 +510,15 @@ impl Candidates {
         for &i in &ranking.candidates[..n] {
             ends.add(squared_distance(query, rows.point(slots[i as usize])), ranking.positions[i as usize]);
         }
+        // All others are beyond the limit, but for those that were dropped within it.
+        ends.is_tied = is_same(ends.farthest, self.dropped);
         ranking.ends = Some(ends);
     }
+}
+
+/// The smallest squared distance of some entries; no number where there is none.
+fn least(entries: &[(u64, u32, u32)]) -> f64 {
+    entries.iter().map(|e| e.0).min().map_or(f64::NAN, f64::from_bits)
 }
 
 /// Exact distances of the points in `slots`: the sum of [`squared_distance`], eight points at a time.

@@ -1,7 +1,7 @@
 //! One axis that varies: a sorted list and two pointers.
 
 use super::Reference;
-use super::scan::squared_distance;
+use super::scan::{is_same, squared_distance};
 
 /// Distinct values of the one axis, ascending, each with the positions that have it, ascending.
 ///
@@ -47,7 +47,8 @@ impl Sweep {
 
     /// The `k` nearest of one query.
     pub(super) fn search(&self, query: &[f64], k: usize, scratch: &mut Scratch) {
-        let Scratch { point, ties, positions, distances } = scratch;
+        let Scratch { point, ties, positions, distances, is_tied } = scratch;
+        *is_tied = false;
         positions.clear();
         distances.clear();
         point.clone_from(&self.model);
@@ -73,17 +74,18 @@ impl Sweep {
                 &all[..all.len().min(room)]
             };
             ties.clear();
-            let mut values = 0;
+            let (mut values, mut all) = (0, 0);
+            let n_of = |i: usize| (self.starts[i + 1] - self.starts[i]) as usize;
             while below == Some(next) {
                 left -= 1;
                 ties.extend_from_slice(of_value(left));
-                values += 1;
+                (values, all) = (values + 1, all + n_of(left));
                 below = if left > 0 { Some(distance(left - 1)) } else { None };
             }
             while above == Some(next) {
                 ties.extend_from_slice(of_value(right));
+                (values, all) = (values + 1, all + n_of(right));
                 right += 1;
-                values += 1;
                 above = if right < self.values.len() { Some(distance(right)) } else { None };
             }
             if values > 1 {
@@ -92,7 +94,27 @@ impl Sweep {
             }
             positions.extend_from_slice(ties);
             distances.resize(positions.len(), next);
+            *is_tied = all > room;
         }
+        // The next value on either side may be the same distance but for rounding.
+        if let Some(&last) = distances.last().filter(|_| positions.len() >= k) {
+            *is_tied |= [below, above].into_iter().flatten().any(|next| is_same(last, next));
+        }
+    }
+
+    /// All up to a squared distance, and those at the same: squared distances and positions.
+    pub(super) fn within(&self, query: &[f64], squared: f64) -> Vec<(f64, u32)> {
+        let mut point = self.model.clone();
+        let mut out = Vec::new();
+        for (i, &value) in self.values.iter().enumerate() {
+            point[self.axis] = value;
+            let distance = squared_distance(query, &point);
+            if is_same(squared, distance) {
+                let here = &self.positions[self.starts[i] as usize..self.starts[i + 1] as usize];
+                out.extend(here.iter().map(|&position| (distance, position)));
+            }
+        }
+        out
     }
 
     /// The place of a query on the line: neighbouring queries read neighbouring memory.
@@ -106,6 +128,8 @@ impl Sweep {
 pub(super) struct Scratch {
     pub(super) positions: Vec<u32>,
     pub(super) distances: Vec<f64>,
+    /// Whether others are as near as the last.
+    pub(super) is_tied: bool,
     point: Vec<f64>,
     ties: Vec<u32>,
 }

@@ -4,6 +4,7 @@
 
 use super::coarse::{self, Coarse};
 use super::margin::Margin;
+use super::scan::{is_same, squared_distance};
 use super::select::{Candidates, Ends, Leaf, Looks, Ranking, Rows};
 use super::simd::{Instructions, LANES, Lanes, Words};
 use super::{Points, Reference};
@@ -243,7 +244,7 @@ impl<'a> Tree<'a> {
                 }
                 false => {
                     self.everything(point, &rows, walk.k, ranking);
-                    ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances));
+                    ranking.ends = Some(Ends::of_ranked(&ranking.positions, &ranking.distances, ranking.is_tied));
                 }
             }
             answer(query as usize, ranking);
@@ -301,6 +302,37 @@ impl<'a> Tree<'a> {
             }
         }
         again
+    }
+
+    /// All points up to a squared distance, and those at the same: squared distances and positions.
+    pub(super) fn within(&self, query: &[f64], squared: f64) -> Vec<(f64, u32)> {
+        let mut image = vec![0.0; self.dim];
+        let limit = match self.margin.image(query, &mut image) {
+            Some(residual) => self.margin.limit_of_exact(squared, self.margin.error(residual)),
+            None => f32::INFINITY,
+        };
+        let (rows, mut out, mut open) = (self.rows(), Vec::new(), vec![0_usize]);
+        while let Some(at) = open.pop() {
+            let node = self.nodes[at];
+            let gaps = self.gaps(at, &image);
+            for c in (0..node.count as usize).filter(|&c| gaps[c] <= limit || limit == f32::INFINITY) {
+                let child = node.first as usize + c;
+                if !node.is_leaf {
+                    open.push(child);
+                    continue;
+                }
+                for slot in child * LANES..(child + 1) * LANES {
+                    let position = self.position[slot];
+                    if position != ABSENT {
+                        let distance = squared_distance(query, rows.point(slot as u32));
+                        if is_same(squared, distance) {
+                            out.push((distance, position));
+                        }
+                    }
+                }
+            }
+        }
+        out
     }
 
     /// A query out of the range of `f32`: all points, exactly.
