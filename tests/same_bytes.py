@@ -47,6 +47,11 @@ class Expected(NamedTuple):
 EXPECTED: list[Expected] = [
     Expected("demo: ", None, "the demonstration uses the adjusted estimator, the new default"),
     Expected(r"paper.*: .*\.html|explore-paper: .*/report", None, "the command that repeats a run names its estimator"),
+    Expected(": groups.csv", None, "a column says what each member of a group counts"),
+    Expected(": [0-9]+ dvim match stdout", '"counts": ', "and so does match --json"),
+    Expected("explore-.*: .*GET .*members", '"counts":', "and the explorer"),
+    Expected("adjusted.*(uses.csv|audit|summary|html)", None, "balance weighs groups of different sizes alike"),
+    Expected("exact|caliper|categor|ties", None, "patients who are equally far share places"),
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
     Expected("completions: ", None, "the command `dvim clean`"),
