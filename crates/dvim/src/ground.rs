@@ -386,7 +386,7 @@ impl<'a> Ground<'a> {
         let at_hand = (deal.folds.len() == 1).then(|| made(&deal.folds[0]));
         let mut room = Room::default();
         for (b, block) in units.chunks(BLOCK).enumerate() {
-            let mut groups: Vec<Option<(Vec<u32>, Option<Shared>, f64)>> = vec![None; block.len()];
+            let mut groups: Vec<Option<Seen>> = vec![None; block.len()];
             for (number, fold) in deal.folds.iter().enumerate() {
                 let of_fold: Vec<u32> =
                     block.iter().copied().filter(|&i| deal.fold_of[i as usize] as usize == number).collect();
@@ -423,6 +423,9 @@ impl<'a> Ground<'a> {
         }
     }
 }
+
+/// A group that a walk is to be shown: its members or who shares its places, and the distance of the nearest.
+type Seen = (Vec<u32>, Option<Shared>, f64);
 
 /// What was noted of the groups of all units, from those that were searched for and those that were known.
 fn in_order<M>(slots: Vec<Slot<'_, M>>, given: Vec<(usize, f64, M)>) -> Vec<M> {

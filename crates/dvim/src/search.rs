@@ -184,7 +184,7 @@ impl<'a> ArmSearch<'a> {
             let near = Near { members: &members, squared: &squared };
             (Arc::new(Crowd::new(self.pool, near, t.places + usize::from(t.without.is_some()))), OnceLock::new())
         };
-        let crowds: Vec<(Arc<Crowd>, OnceLock<(GroupEstimate, Room)>)> = firsts.par_iter().map(|t| crowd(t)).collect();
+        let crowds: Vec<(Arc<Crowd>, OnceLock<Whole>)> = firsts.par_iter().map(|t| crowd(t)).collect();
         tied.into_par_iter().zip(of_each).for_each_init(Room::default, |room, ((t, place), number)| {
             let (crowd, whole) = &crowds[number];
             let own = t.without.map(|m| self.pool.rank(m));
@@ -436,6 +436,9 @@ impl<'a> ArmSearch<'a> {
         }
     }
 }
+
+/// What a crowd gives of which nobody is left out, and its members.
+type Whole = (GroupEstimate, Room);
 
 /// A unit whose group shares its last places.
 struct Tied {
