@@ -32,7 +32,7 @@ fn patterns(n: usize, seed: u64) -> Cohort {
 fn renumbered(cohort: &Cohort) -> (Cohort, Vec<usize>) {
     let n = cohort.n_units();
     let to: Vec<usize> = (0..n).map(|i| (i * 7 + 3) % n).collect();
-    assert!(n % 7 != 0, "a permutation");
+    assert!(!n.is_multiple_of(7), "a permutation");
     let mut units = cohort.to_units();
     units.ids = Ids::Integers(to.iter().map(|&i| i as i64 + 1).collect());
     (Cohort::from_parts(units, None, cohort.horizon()).expect("sound parts"), to)
