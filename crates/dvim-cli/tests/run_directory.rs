@@ -269,7 +269,7 @@ fn the_audit_can_wait() {
 fn the_forecast_of_memory_holds() {
     use dvim::internal::memory::memory_needed;
     use dvim::internal::options::{AdjustedOptions, Estimator, Options};
-    let adjusted = AdjustedOptions { splits: 5, folds: 5, group_size: Some(20), ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: Some(5), folds: 5, group_size: Some(20), ..AdjustedOptions::default() };
     let adjusted = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
     let paper = Options { group_size: 20, ..Options::paper() };
     let folders = [40_000, 10_000].map(|n| (n, simulated(n)));

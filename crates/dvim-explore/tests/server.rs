@@ -500,7 +500,7 @@ fn weights_hospitals_late_entries_and_other_causes_are_followed() {
 
 #[test]
 fn new_patients_of_an_adjusted_run_are_corrected_as_predict_does() {
-    let estimator = Estimator::Adjusted(AdjustedOptions { splits: 3, ..AdjustedOptions::default() });
+    let estimator = Estimator::Adjusted(AdjustedOptions { splits: Some(3), ..AdjustedOptions::default() });
     let cohort = simulate(Scenario::BothOverlap, 600, false, 3).cohort;
     let world = of(cohort, &Options { estimator, ..Options::default() });
     let (cohort, fit) = (&world.cohort, &world.analysis.fit);

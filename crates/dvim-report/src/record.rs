@@ -324,8 +324,8 @@ impl AdjustedOptionsRecord {
     /// The options it records.
     pub fn options(&self) -> Result<AdjustedOptions, String> {
         let (splits, folds) = match (self.deals.is_empty(), self.splits, self.folds) {
-            (true, Some(deals), Some(folds)) => (deals.saturating_mul(folds), folds),
-            (true, Some(folds), None) => (folds, folds),
+            (true, Some(deals), Some(folds)) => (Some(deals.saturating_mul(folds)), folds),
+            (true, Some(folds), None) => (Some(folds), folds),
             (_, splits, folds) => AdjustedOptions::splits_and_folds(splits, folds),
         };
         Ok(AdjustedOptions {
@@ -357,7 +357,7 @@ impl From<&Options> for OptionsRecord {
             adjusted: match &o.estimator {
                 Estimator::Paper => None,
                 Estimator::Adjusted(a) => Some(AdjustedOptionsRecord {
-                    splits: Some(a.splits),
+                    splits: a.splits,
                     folds: Some(a.folds),
                     deals: a.deals(),
                     latency: a.family.map(|f| f.name().into()),

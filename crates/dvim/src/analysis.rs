@@ -290,7 +290,11 @@ fn run_with(cohort: &Cohort, options: &Options, watch: &dyn Watch, audited: bool
     match &options.estimator {
         // Algorithm 1 of the paper: split, fit, learn the metrics, match, estimate.
         Estimator::Paper => Analysis::of_fit(Fit::learn(cohort, options, watch)?, &[], cohort, watch, audited),
-        Estimator::Adjusted(adjusted) => cross_fit(cohort, options, adjusted, watch),
+        Estimator::Adjusted(adjusted) => {
+            let adjusted = adjusted.for_units(cohort.n_units());
+            let options = Options { estimator: Estimator::Adjusted(adjusted.clone()), ..options.clone() };
+            cross_fit(cohort, &options, &adjusted, watch)
+        }
     }
 }
 

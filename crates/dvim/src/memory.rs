@@ -46,7 +46,7 @@ const SUMS_BYTES: f64 = 600.0;
 /// 50 folds, 1 to 4 deals, 1 to 8 threads, with and without an audit. The forecast was 1.04 to 1.5 times the peak, and
 /// 1.6 times with 8 threads on two cores.
 fn of_adjusted(n: f64, p: f64, options: &AdjustedOptions, audited: bool, threads: usize) -> u64 {
-    let deals = options.deals();
+    let deals = options.for_units(n as usize).deals();
     let folds = deals.iter().copied().max().unwrap_or(1) as f64;
     let at_once = folds.min(threads as f64);
     let k = options.group_size.unwrap_or(options.largest_group) as f64;
@@ -78,8 +78,8 @@ mod tests {
     /// Peaks of resident memory, in MB, of a release build at 7d6828e (getrusage): at most 1.5 times each is forecast.
     #[test]
     fn peaks_of_the_adjusted_estimator_are_forecast() {
-        let folds = |folds: usize| AdjustedOptions { splits: folds, folds, ..AdjustedOptions::default() };
-        let splits = |splits: usize, folds: usize| AdjustedOptions { splits, folds, ..AdjustedOptions::default() };
+        let folds = |folds: usize| AdjustedOptions { splits: Some(folds), folds, ..AdjustedOptions::default() };
+        let splits = |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
         for (n, p, options, audited, threads, peak) in [
             (20_000, 20, folds(10), true, 2, 179),
             (20_000, 20, folds(10), true, 1, 168),
@@ -109,7 +109,7 @@ mod tests {
             (5_000, 3, folds(10), true, 2, 33),
         ] {
             let found = forecast(n, p, options.clone(), audited, threads);
-            let what = format!("n = {n}, p = {p}, {} of {} splits, {threads} threads", options.folds, options.splits);
+            let what = format!("n = {n}, p = {p}, {} of {} splits, {threads} threads", options.folds, options.n_splits());
             assert!(peak <= found && 2 * found <= 3 * peak, "{what}: {found} MB forecast, {peak} MB taken");
         }
     }
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_estimator_counts() {
         let paper = memory_needed(100_000, 20, &Options { group_size: 20, ..Options::paper() }, true, 2) / MEGABYTE;
-        let few = forecast(100_000, 20, AdjustedOptions { splits: 2, folds: 2, ..AdjustedOptions::default() }, true, 2);
+        let few = forecast(100_000, 20, AdjustedOptions { splits: Some(2), folds: 2, ..AdjustedOptions::default() }, true, 2);
         let many = forecast(100_000, 20, AdjustedOptions { group_size: Some(2_000), ..Default::default() }, true, 2);
         assert!(few != paper && few < many, "{paper}, {few}, {many}");
     }

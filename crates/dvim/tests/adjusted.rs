@@ -16,7 +16,7 @@ use dvim::internal::watch::Unwatched;
 /// Everything fixed that may look at all units: family, K and w.
 fn fixed() -> Options {
     let adjusted = AdjustedOptions {
-        splits: 4,
+        splits: Some(4),
         family: Some(Family::LogNormal),
         group_size: Some(40),
         weights: [1.0; 4],
@@ -167,13 +167,13 @@ fn nothing_is_found_where_there_is_nothing() {
 /// As many deals of four splits.
 fn dealt(options: &Options, deals: usize) -> Options {
     let Estimator::Adjusted(adjusted) = &options.estimator else { unreachable!("an adjusted run") };
-    let adjusted = AdjustedOptions { splits: 4 * deals, folds: 4, ..adjusted.clone() };
+    let adjusted = AdjustedOptions { splits: Some(4 * deals), folds: 4, ..adjusted.clone() };
     Options { estimator: Estimator::Adjusted(adjusted), ..options.clone() }
 }
 
 #[test]
 fn splits_are_dealt_as_evenly_as_can_be() {
-    let of = |splits: usize, folds: usize| AdjustedOptions { splits, folds, ..AdjustedOptions::default() };
+    let of = |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
     let deals = |splits: usize, folds: usize| of(splits, folds).deals();
     assert_eq!(AdjustedOptions::default().deals(), [10]);
     assert_eq!(deals(25, 10), [9, 8, 8]);
@@ -188,9 +188,14 @@ fn splits_are_dealt_as_evenly_as_can_be() {
         let is_refused = !of(splits, folds).problems([10_000; 2]).is_empty();
         assert_eq!(is_refused, found.contains(&1), "a deal of one split would train on nobody: {splits}, {folds}");
     }
-    assert_eq!(AdjustedOptions::splits_and_folds(None, None), (10, 10));
-    assert_eq!(AdjustedOptions::splits_and_folds(None, Some(5)), (5, 5));
-    assert_eq!(AdjustedOptions::splits_and_folds(Some(25), None), (25, 10));
+    assert_eq!(AdjustedOptions::splits_and_folds(None, None), (None, 10));
+    assert_eq!(AdjustedOptions::splits_and_folds(None, Some(5)), (Some(5), 5));
+    assert_eq!(AdjustedOptions::splits_and_folds(Some(25), None), (Some(25), 10));
+    // Small cohorts are dealt several times, unless splits are said.
+    for (n, splits) in [(300, 100), (2_000, 100), (4_000, 50), (12_000, 20), (15_000, 10), (1_000_000, 10)] {
+        assert_eq!(AdjustedOptions::default().for_units(n).splits, Some(splits), "{n}");
+        assert_eq!(of(7, 7).for_units(n).splits, Some(7));
+    }
     for splits in [0, 1, 501, usize::MAX] {
         assert_eq!(of(splits, 10).problems([10_000; 2]).len(), 1, "{splits}");
     }
@@ -202,7 +207,7 @@ fn splits_are_dealt_as_evenly_as_can_be() {
 fn each_unit_is_left_out_once_in_each_deal() {
     let world = simulate(Scenario::BothOverlap, 400, false, 5);
     let Estimator::Adjusted(adjusted) = fixed().estimator else { unreachable!("an adjusted run") };
-    let adjusted = AdjustedOptions { splits: 5, folds: 3, ..adjusted };
+    let adjusted = AdjustedOptions { splits: Some(5), folds: 3, ..adjusted };
     let found = analyse(&world.cohort, &Options { estimator: Estimator::Adjusted(adjusted), ..fixed() });
     let fit = &found.fit;
     assert_eq!(fit.deals.iter().map(|d| d.folds.len()).collect::<Vec<_>>(), [3, 2]);

@@ -96,7 +96,7 @@ fn shapes_are_found_and_models_recovered() {
 fn the_adjusted_estimator_takes_it_where_it_is_better_or_named() {
     let cohort = Cohort::from_parts(world(1500, 1, -1.0, 3), None, HORIZON).expect("sound parts");
     let family = |family: Option<Family>| {
-        let adjusted = AdjustedOptions { splits: 3, family, ..AdjustedOptions::default() };
+        let adjusted = AdjustedOptions { splits: Some(3), family, ..AdjustedOptions::default() };
         let options = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
         let found = analysis::run(&cohort, &options, &Unwatched).expect("a run");
         assert!(found.effects.iter().all(|e| e.cure().is_finite() && e.time().is_some_and(f64::is_finite)));

@@ -13,7 +13,7 @@ use dvim::internal::simulate::{HORIZON, Scenario, Simulated, simulate};
 use dvim::internal::watch::Unwatched;
 
 fn adjusted(cohort: &Cohort) -> Analysis {
-    let options = AdjustedOptions { splits: 4, family: Some(Family::LogNormal), ..AdjustedOptions::default() };
+    let options = AdjustedOptions { splits: Some(4), family: Some(Family::LogNormal), ..AdjustedOptions::default() };
     let options = Options { estimator: Estimator::Adjusted(options), ..Options::default() };
     analysis::run(cohort, &options, &Unwatched).expect("a sound cohort")
 }

@@ -132,7 +132,7 @@ fn dummies_of_a_category_are_penalised_together() {
 #[test]
 fn the_adjusted_estimator_chooses_the_strengths() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
-    let adjusted = AdjustedOptions { splits: 3, elastic_net: Some(0.5), ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: Some(3), elastic_net: Some(0.5), ..AdjustedOptions::default() };
     let options = Options { estimator: Estimator::Adjusted(adjusted.clone()), ..Options::default() };
     let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
     let told = found.fit.description.cross_fit.as_ref().expect("adjusted");

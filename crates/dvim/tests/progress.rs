@@ -20,7 +20,7 @@ impl Watch for Told {
 #[test]
 fn progress_over_many_new_patients_ends_at_all_of_them() {
     let cohort = simulate(Scenario::CureOnly, 200, false, 1).cohort;
-    let adjusted = AdjustedOptions { splits: 2, folds: 2, group_size: Some(10), ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: Some(2), folds: 2, group_size: Some(10), ..AdjustedOptions::default() };
     let n = 70_000;
     let rows: Vec<f64> = cohort.all_covariates().iter().copied().cycle().take(n * cohort.n_covariates()).collect();
     for estimator in [Estimator::Paper, Estimator::Adjusted(adjusted)] {

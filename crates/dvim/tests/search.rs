@@ -56,7 +56,7 @@ fn one_unit_at_a_time_is_the_run_under_constraints() {
 #[test]
 fn one_unit_at_a_time_is_the_adjusted_run() {
     let cohort = cohort(500);
-    let adjusted = AdjustedOptions { splits: 3, ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: Some(3), ..AdjustedOptions::default() };
     let found = run(&cohort, Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() });
     assert_same_as_the_run(&cohort, &found);
     let ground = Ground::of_fit(&found.fit, &cohort).expect("constraints that fit");

@@ -181,7 +181,7 @@ pub fn command(s: &Summary) -> String {
         Some(adjusted) => {
             set(Setting::Estimator, "adjusted".into());
             if let Ok(asked) = adjusted.options() {
-                set(Setting::Splits, asked.splits.to_string());
+                set(Setting::Splits, asked.n_splits().to_string());
                 set(Setting::Folds, asked.folds.to_string());
             }
             adjusted.latency.iter().for_each(|l| set(Setting::Latency, l.clone()));
