@@ -339,7 +339,7 @@ mod tests {
             spread: ByEstimand { cure: spread(v), time: spread(3.0 * v) },
             ..Corrected::NOTHING
         };
-        let grid = Grid::of_times((1..500).map(f64::from).collect(), 800.0);
+        let grid = Grid::new(800.0);
         let pooled = |of_deals: &[Corrected]| pooled(of_deals, &grid);
         let (a, b) = (of([0.5, 0.6], [100.0, 150.0], 0.1), of([0.5, 0.8], [100.0, 250.0], 0.3));
         assert_eq!(pooled(&[a]), a, "one deal is what it was");

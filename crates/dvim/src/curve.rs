@@ -19,11 +19,9 @@ use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::interval::{self, Interval};
 
-/// Cells of a grid. None holds more than a sixteenth of the events or an eighth of the time, so that straight lines
-/// between the knots are within half a point of a smooth curve.
+/// Cells of a grid. The widest is a twelfth of the horizon, so that straight lines between the knots are close to a
+/// smooth curve.
 pub const CELLS: usize = 24;
-/// The part of the cells that goes by events, and not by time.
-const BY_EVENTS: f64 = 2.0 / 3.0;
 /// Knots between 0 and H.
 const INNER: usize = CELLS - 1;
 
@@ -35,48 +33,15 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of a cohort: dense where its events before H are, and nowhere coarse. A knot stands half-way between two
-    /// event times that differ, so that patients who share a time fall on one side of it.
+    /// The grid of a cohort. It depends on nothing but the horizon: no outcome may move a patient's estimate, not even
+    /// by moving a knot.
     pub fn of(cohort: &Cohort) -> Grid {
-        let units = (0..cohort.n_units()).filter(|&i| cohort.event(i) && cohort.time(i) < cohort.horizon());
-        Grid::of_times(units.map(|i| cohort.time(i)).collect(), cohort.horizon())
+        Grid::new(cohort.horizon())
     }
 
-    /// The grid of these event times before `horizon`.
-    pub fn of_times(mut events: Vec<f64>, horizon: f64) -> Grid {
-        events.sort_unstable_by(f64::total_cmp);
-        let by = |t: f64| events.partition_point(|e| *e <= t);
-        let part = |t: f64| BY_EVENTS * by(t) as f64 / events.len() as f64 + (1.0 - BY_EVENTS) * t / horizon;
-        let knot = |k: usize| {
-            let (mut low, mut high) = (0.0, horizon);
-            for _ in 0..60 {
-                let middle = 0.5 * (low + high);
-                if part(middle) < k as f64 / CELLS as f64 { low = middle } else { high = middle }
-            }
-            // At an event: half-way to the next.
-            let (before, until) = (by(low), by(high));
-            if before == until {
-                return high;
-            }
-            0.5 * (events[until - 1] + events.get(until).copied().unwrap_or(horizon))
-        };
-        let mut times: Vec<f64> = vec![0.0, horizon];
-        if !events.is_empty() {
-            times.extend((1..CELLS).map(knot).filter(|t| *t > 0.0 && *t < horizon));
-        }
-        times.sort_unstable_by(f64::total_cmp);
-        times.dedup();
-        // Few event times: the widest cells are cut, those without an event first, and never at an event time.
-        while times.len() <= CELLS {
-            let inside =
-                |k: usize| events.partition_point(|t| *t < times[k]) < events.partition_point(|t| *t <= times[k + 1]);
-            let rank = |k: usize| (!inside(k), times[k + 1] - times[k]);
-            let first = |a: usize, b: usize| if rank(b) > rank(a) { b } else { a };
-            let widest = (0..times.len() - 1).fold(0, first);
-            let share = if inside(widest) { 0.25 } else { 0.5 };
-            times.insert(widest + 1, times[widest] + share * (times[widest + 1] - times[widest]));
-        }
-        let times: [f64; CELLS + 1] = std::array::from_fn(|k| times[k]);
+    /// Knots at `H (k/24)²`, dense where most events are.
+    pub fn new(horizon: f64) -> Grid {
+        let times = std::array::from_fn(|k| horizon * (k as f64 / CELLS as f64).powi(2));
         Grid { times, log_times: std::array::from_fn(|k| libm::log(times[k + 1])) }
     }
 
@@ -560,7 +525,7 @@ mod tests {
     }
 
     fn even() -> Grid {
-        Grid::of_times((1..=1600).map(|i| f64::from(i) / 2.0 - 0.25).collect(), 800.0)
+        Grid::new(800.0)
     }
 
     /// Events spread evenly over [0, 800]: F(t) = t/800, m = 400.
@@ -586,7 +551,7 @@ mod tests {
 
     #[test]
     fn a_shape_has_the_mean_that_was_asked_for() {
-        let grid = Grid::of_times((1..=500).map(|i| 700.0 * (f64::from(i) / 500.0).powi(3)).collect(), 800.0);
+        let grid = Grid::new(800.0);
         for mean in [40.0, 120.0, 300.0, 500.0, 650.0] {
             for start in [0.01, 1.0, 30.0] {
                 let odds = std::array::from_fn(|k| start * (k as f64 + 1.0));
@@ -594,23 +559,6 @@ mod tests {
                 close(800.0 - dot(&grid.area(800.0), &shares), mean, 1e-3);
                 assert!(shares.windows(2).all(|w| w[0] <= w[1]));
             }
-        }
-    }
-
-    /// Patients with times in whole months: knots stand between them.
-    #[test]
-    fn knots_stand_between_tied_times() {
-        let events: Vec<f64> = (0..1000).map(|i| f64::from(1 + i % 6)).collect();
-        let grid = Grid::of_times(events, 12.0);
-        assert!(grid.times.windows(2).all(|w| w[0] < w[1]), "{:?}", grid.times);
-        for month in 1..=6 {
-            assert!(!grid.times.contains(&f64::from(month)), "{:?}", grid.times);
-            let between = |t: &&f64| **t > f64::from(month) && **t < f64::from(month + 1);
-            assert!(grid.times.iter().filter(between).count() > 0, "{:?}", grid.times);
-        }
-        for few in [vec![], vec![3.0], vec![3.0, 3.0, 7.0]] {
-            let grid = Grid::of_times(few, 12.0);
-            assert!(grid.times.windows(2).all(|w| w[0] < w[1]), "{:?}", grid.times);
         }
     }
 

@@ -372,8 +372,8 @@ impl<'a> Ground<'a> {
     }
 
     /// Visits the groups of estimated units in one arm for one estimand, in the order of the units: the position of the
-    /// unit among them, the places of its members in the pool's order of time, ascending, what they count where not each
-    /// counts once, and the distance to the nearest member that is not the unit itself.
+    /// unit among them, the places of its members in the pool's order of time, ascending, what they count where not
+    /// each counts once, and the distance to the nearest member that is not the unit itself.
     pub(crate) fn each_group(
         &self,
         fit: &Fit,

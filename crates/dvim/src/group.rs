@@ -1,8 +1,8 @@
 //! The units that groups are drawn from, and what a group of them gives.
 //!
-//! A group has K places. Units that are nearer than the last place have a place each. Where r units are equally near and
-//! too many for the places that are left, they share them: each counts (K − nearer)/r. So nobody is in a group, or out of
-//! it, because of an id.
+//! A group has K places. Units that are nearer than the last place have a place each. Where r units are equally near
+//! and too many for the places that are left, they share them: each counts (K − nearer)/r. So nobody is in a group, or
+//! out of it, because of an id.
 
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
@@ -313,8 +313,8 @@ pub struct Room {
     pub shares: Vec<f64>,
 }
 
-/// A group in which places are shared. Units with the same covariates have the same one, each without itself where it is
-/// left out.
+/// A group in which places are shared. Units with the same covariates have the same one, each without itself where it
+/// is left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crowd {
     /// The members by their places in the order of time, ascending.

@@ -247,7 +247,7 @@ mod tests {
 
     /// Event times that are even on (0, 10).
     fn even() -> (Grid, [f64; CELLS + 1]) {
-        let grid = Grid::of_times((1..200).map(|i| f64::from(i) / 20.0).collect(), 10.0);
+        let grid = Grid::new(10.0);
         let shares = grid.times().map(|t| t / 10.0);
         (grid, shares)
     }

@@ -79,7 +79,8 @@ mod tests {
     #[test]
     fn peaks_of_the_adjusted_estimator_are_forecast() {
         let folds = |folds: usize| AdjustedOptions { splits: Some(folds), folds, ..AdjustedOptions::default() };
-        let splits = |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
+        let splits =
+            |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
         for (n, p, options, audited, threads, peak) in [
             (20_000, 20, folds(10), true, 2, 179),
             (20_000, 20, folds(10), true, 1, 168),
@@ -109,7 +110,8 @@ mod tests {
             (5_000, 3, folds(10), true, 2, 33),
         ] {
             let found = forecast(n, p, options.clone(), audited, threads);
-            let what = format!("n = {n}, p = {p}, {} of {} splits, {threads} threads", options.folds, options.n_splits());
+            let what =
+                format!("n = {n}, p = {p}, {} of {} splits, {threads} threads", options.folds, options.n_splits());
             assert!(peak <= found && 2 * found <= 3 * peak, "{what}: {found} MB forecast, {peak} MB taken");
         }
     }
@@ -117,7 +119,8 @@ mod tests {
     #[test]
     fn the_estimator_counts() {
         let paper = memory_needed(100_000, 20, &Options { group_size: 20, ..Options::paper() }, true, 2) / MEGABYTE;
-        let few = forecast(100_000, 20, AdjustedOptions { splits: Some(2), folds: 2, ..AdjustedOptions::default() }, true, 2);
+        let few =
+            forecast(100_000, 20, AdjustedOptions { splits: Some(2), folds: 2, ..AdjustedOptions::default() }, true, 2);
         let many = forecast(100_000, 20, AdjustedOptions { group_size: Some(2_000), ..Default::default() }, true, 2);
         assert!(few != paper && few < many, "{paper}, {few}, {many}");
     }

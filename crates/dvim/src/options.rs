@@ -22,6 +22,7 @@ use crate::split::training_size;
 /// assert_eq!(Options::paper().estimator, Estimator::Paper);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)]
 pub enum Estimator {
     /// The paper's Algorithm 1: the groups alone.
     Paper,
@@ -252,8 +253,8 @@ pub(crate) const FIRST_STRENGTH: f64 = 30.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdjustedOptions {
     /// Honest splits in all; `None`: as many deals of `folds` splits as the cohort needs, see
-    /// [`AdjustedOptions::for_units`]. Ten train on 90 % of the units; five cost 8 % in accuracy, more of one deal gain
-    /// little.
+    /// [`AdjustedOptions::for_units`]. Ten train on 90 % of the units; five cost 8 % in accuracy, more of one deal
+    /// gain little.
     pub splits: Option<usize>,
     /// Splits that share one deal at most: each unit is left out by one split of a deal.
     pub folds: usize,

@@ -667,8 +667,8 @@ impl<'a> Strata<'a> {
         stratum.members.iter().copied().filter(move |&m| self.rules.admit(x, row(m)))
     }
 
-    /// The candidates of a unit with these covariates up to a squared distance, and those at the same, nearest first, but
-    /// for those of a cluster.
+    /// The candidates of a unit with these covariates up to a squared distance, and those at the same, nearest first,
+    /// but for those of a cluster.
     fn within(&self, x: &[f64], point: &[f64], squared: f64, cluster: Option<u32>) -> (Vec<u32>, Vec<f64>) {
         let Some(stratum) = self.strata.get(&self.rules.stratum(x)) else { return Default::default() };
         let is_other = |m: u32| match (cluster, self.rules.clusters()) {
@@ -696,8 +696,9 @@ fn subset(points: &Points, members: &[u32]) -> Points {
 mod tests {
     use super::*;
 
-    /// Sets have the members, the shares, the diameter and the nearest of the ranked groups, which are those of the plain
-    /// scan: for units in the pool and for others, also where more than K units are in one place and share the places.
+    /// Sets have the members, the shares, the diameter and the nearest of the ranked groups, which are those of the
+    /// plain scan: for units in the pool and for others, also where more than K units are in one place and share
+    /// the places.
     #[test]
     fn sets_are_the_ranked_groups() {
         let (n, k) = (600, 7);

@@ -152,8 +152,8 @@ settings! {
     /// [default: auto; 50 with the paper's estimator]
     GroupSize = Method "group-size": Kind::NumberOr(&[("auto", "Chosen from the data")]);
     /// Adjusted estimator: honest splits in all. Each split trains on some patients and estimates the others.
-    /// With more splits than {folds}, the whole cross-fit is repeated and the estimates are averaged [default: as many
-    /// as {folds}]
+    /// With more splits than {folds}, the whole cross-fit is repeated and the estimates are averaged
+    /// [default: ten times up to 2,000 patients, less often for more, once from 15,000]
     Splits = Method "splits": Kind::Count;
     /// Adjusted estimator: folds; each patient is left out by one split of the cross-fit
     Folds = Method "folds": Kind::Count, "10";

@@ -173,7 +173,8 @@ fn dealt(options: &Options, deals: usize) -> Options {
 
 #[test]
 fn splits_are_dealt_as_evenly_as_can_be() {
-    let of = |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
+    let of =
+        |splits: usize, folds: usize| AdjustedOptions { splits: Some(splits), folds, ..AdjustedOptions::default() };
     let deals = |splits: usize, folds: usize| of(splits, folds).deals();
     assert_eq!(AdjustedOptions::default().deals(), [10]);
     assert_eq!(deals(25, 10), [9, 8, 8]);

@@ -45,7 +45,8 @@ fn with_everything(units: &mut Units) {
     units.extras.competing = Some(other);
 }
 
-/// Weights that are all 3, clusters of one, entries at 0 and a cause that nobody has: the cohort without, to the last bit.
+/// Weights that are all 3, clusters of one, entries at 0 and a cause that nobody has: the cohort without, to the last
+/// bit.
 #[test]
 fn what_says_nothing_changes_nothing() {
     let plain = analyse(&edited(400, |_| ()));

@@ -52,12 +52,12 @@ fn hostile(seed: u64) -> Arm {
     for _ in 0..r.below(4) {
         let j = if p > 0 { r.below(p) } else { 0 };
         match r.below(14) {
-            0 => arm.time.iter_mut().filter(|y| **y < horizon).for_each(|y| *y = (*y * 10.0).ceil() / 10.0 - 0.05), // ties
+            0 => arm.time.iter_mut().filter(|y| **y < horizon).for_each(|y| *y = (*y * 10.0).ceil() / 10.0 - 0.05), /* ties */
             1 if p > 1 => {
                 (0..n).for_each(|i| arm.covariates[i * p + j] = -2.0 * arm.covariates[i * p + (j + 1) % p] + 1.0)
             }
             2 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] = 7.5),
-            3 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] = if arm.event[i] { 1.0 } else { 0.0 }), // separation
+            3 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] = if arm.event[i] { 1.0 } else { 0.0 }), /* separation */
             4 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] = arm.time[i].min(1e6)), // the outcome itself
             5 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] *= 1e12),
             6 if p > 0 => (0..n).for_each(|i| arm.covariates[i * p + j] = 1e-9 * arm.covariates[i * p + j] + 1e-5),

@@ -16,7 +16,7 @@ use dvim::internal::table::Ids;
 use dvim::internal::watch::Unwatched;
 
 fn options(folds: usize, constraints: Constraints) -> Options {
-    let adjusted = AdjustedOptions { splits: folds, ..AdjustedOptions::default() };
+    let adjusted = AdjustedOptions { splits: Some(folds), ..AdjustedOptions::default() };
     Options { estimator: Estimator::Adjusted(adjusted), constraints, ..Options::default() }
 }
 

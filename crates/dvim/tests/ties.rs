@@ -80,7 +80,8 @@ fn assert_close(a: &[f64], b: &[f64], what: &str) {
 fn all_options() -> Vec<Options> {
     let exact = Constraints { exact: vec!["c".into()], ..Constraints::default() };
     let adjusted = |constraints: Constraints| {
-        let estimator = Estimator::Adjusted(AdjustedOptions { splits: 3, folds: 3, ..AdjustedOptions::default() });
+        let estimator =
+            Estimator::Adjusted(AdjustedOptions { splits: Some(3), folds: 3, ..AdjustedOptions::default() });
         Options { estimator, constraints, ..Options::default() }
     };
     vec![

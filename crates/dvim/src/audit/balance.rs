@@ -52,8 +52,8 @@ pub struct Uses {
     pub arm: Arm,
     /// The metric.
     pub side: Estimand,
-    /// For each unit of the pool, in order: its weight. Of groups of one size, the number of groups that it is in, less
-    /// where it shares a place; smaller groups count more, so that each group counts as much as the largest.
+    /// For each unit of the pool, in order: its weight. Of groups of one size, the number of groups that it is in,
+    /// less where it shares a place; smaller groups count more, so that each group counts as much as the largest.
     pub counts: Vec<f64>,
     /// Positions in the cohort of the units of the pool.
     pub units: Vec<u32>,

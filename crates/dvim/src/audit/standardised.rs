@@ -2,15 +2,15 @@
 //!
 //! The curve of an arm over a population is the mean of the patients' own corrected curves, to which each patient's
 //! outcome adds what it says beyond the curve: at every time the one-step estimate of [`super::one_step`], with
-//! `ρ_S(t)` in the place of `ρ_S(H)`. At H it is the average that stands in the tables. A noisy curve may rise a little;
-//! it is drawn as the smallest that does not fall below it later.
+//! `ρ_S(t)` in the place of `ρ_S(H)`. At H it is the average that stands in the tables. A noisy curve may rise a
+//! little; it is drawn as the smallest that does not fall below it later.
 //!
 //! *Pointwise* limits hold each at its own time. A *simultaneous* band holds the whole curve: its quantile is that of
 //! the largest of the standardised deviations over the times, which are normal with the correlation of the influence
 //! functions (drawn 4,000 times, always with the same draws).
 //!
-//! RMST and its two parts are functions of p and m of a patient, so their influence is, by the chain rule, that of p and
-//! of m times the slopes ([`crate::curve`]). Nothing is divided by the chance of an event: these averages cannot
+//! RMST and its two parts are functions of p and m of a patient, so their influence is, by the chain rule, that of p
+//! and of m times the slopes ([`crate::curve`]). Nothing is divided by the chance of an event: these averages cannot
 //! explode.
 
 use super::average::{AverageEffect, Populations};

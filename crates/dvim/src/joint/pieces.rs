@@ -5,9 +5,9 @@
 //! - its own outcome, with its case weight w;
 //! - delayed entry at e: less `w ln S(e)`, so that a piece without event at e has the weight −w;
 //! - an event of another cause at C: the unit never has the event, and for how long it would have been watched is not
-//!   known. As in Fine & Gray (1999) it stays at risk with the share `a(t) = A(t)/A(C)` of those who are watched:
-//!   `w ln S(C) − w ∫_C^H a dΛ`. With a constant between knots that is a sum of pieces without event: `1 − a₁` at C,
-//!   `aₖ − aₖ₊₁` at each knot and the last share at H. Without censoring all of it is at H. Geskus (2011) has the same
+//!   known. As in Fine & Gray (1999) it stays at risk with the share `a(t) = A(t)/A(C)` of those who are watched: `w ln
+//!   S(C) − w ∫_C^H a dΛ`. With a constant between knots that is a sum of pieces without event: `1 − a₁` at C, `aₖ −
+//!   aₖ₊₁` at each knot and the last share at H. Without censoring all of it is at H. Geskus (2011) has the same
 //!   weights for delayed entry.
 //!
 //! Case weights are scaled to `Σ w² = Σ w`: the sum is then the effective number of units [Kish 1965], so that the
