@@ -670,7 +670,7 @@ pub struct PredictArgs {
     after_help = "Example: dvim compare cohort.csv --time time --event event --treatment treatment --horizon 3650 -k 35 -o compare
 
 Writes into DIR: effects.csv (both effects of each patient by each method),
-summary.csv, correlations.csv, four figures and report.html. DIR appears only
+summary.csv, averages.csv, correlations.csv, four figures and report.html. DIR appears only
 when all is written."
 )]
 pub struct CompareArgs {

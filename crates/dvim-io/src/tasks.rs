@@ -7,17 +7,18 @@ use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
 use dvim::internal::analysis::{self, Analysis};
 use dvim::internal::audit::Audit;
-use dvim::internal::audit::average::By;
+use dvim::internal::audit::average::{By, average_effects};
 use dvim::internal::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::internal::compare::cox::Ties;
-use dvim::internal::compare::method::{Field, Learned, Method, MethodEffects};
+use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEffects, crude};
 use dvim::internal::constraint::Unserved;
 use dvim::internal::effect::Effect;
 use dvim::internal::error::{Error, Problem, ProblemKind};
+use dvim::internal::estimand::ByEstimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::ground::Ground;
 use dvim::internal::inspect::{Search, UnitGroups};
-use dvim::internal::options::{Estimator, Options};
+use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::phrase::Phrase;
 use dvim::internal::schema::encode_new;
 use dvim::internal::setting::Setting;
@@ -388,6 +389,7 @@ pub struct Compared {
     group_size: usize,
     effects: Vec<(Method, MethodEffects)>,
     source: String,
+    averages: Vec<(&'static str, &'static str, ByEstimand<Averaged>)>,
 }
 
 impl Compared {
@@ -419,7 +421,10 @@ impl Compared {
         let units = field.units.clone();
         drop(field);
         let group_size = options.group_size;
-        Ok(Compared { cohort, warnings, learned, units, group_size, effects, source: input.record.file })
+        let crude = crude(&cohort, options.confidence);
+        let mut averages = vec![("crude", "Crude (arms as they are)", crude)];
+        averages.extend(adjusted_averages(&cohort, &options, watch)?);
+        Ok(Compared { cohort, warnings, learned, units, group_size, effects, source: input.record.file, averages })
     }
 
     /// For tables and pages.
@@ -431,6 +436,7 @@ impl Compared {
             group_size: self.group_size,
             effects: &self.effects,
             source: &self.source,
+            averages: &self.averages,
         }
     }
 
@@ -439,6 +445,7 @@ impl Compared {
         let comparison = self.comparison();
         directory.write("effects.csv", |out| comparison.write_effects(out))?;
         directory.write("summary.csv", |out| comparison.write_summary(out))?;
+        directory.write("averages.csv", |out| comparison.write_averages(out))?;
         directory.write("correlations.csv", |out| comparison.write_correlations(out))?;
         for (name, text) in [
             ("cure-violins.svg", comparison.violins(false)),
@@ -451,6 +458,26 @@ impl Compared {
         }
         manifest::publish(directory, COMPARE)
     }
+}
+
+/// The averages of the adjusted estimator; none where the cohort is too small for it.
+fn adjusted_averages(
+    cohort: &Cohort,
+    options: &Options,
+    watch: &dyn Watch,
+) -> Result<Option<(&'static str, &'static str, ByEstimand<Averaged>)>, Error> {
+    let options = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..options.clone() };
+    let found = match analysis::run(cohort, &options, watch) {
+        Ok(found) => average_effects(cohort, &found, &[])?,
+        Err(Error::Refused(_) | Error::Model { .. }) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let of = |estimand: &str| {
+        let found = found.iter().find(|a| a.estimand == estimand && a.population == "all");
+        found.map_or(Averaged::default(), |a| Averaged { estimate: a.estimate, low: a.low, high: a.high })
+    };
+    let averages = ByEstimand { cure: of("cure_effect"), time: of("time_effect") };
+    Ok(Some(("adjusted", "Adjusted estimator", averages)))
 }
 
 /// Begins the directory of a comparison. With `force` a comparison that holds nothing but what dvim wrote, unchanged,

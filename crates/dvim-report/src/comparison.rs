@@ -6,7 +6,8 @@ use crate::tables::{Row, header, write_rows};
 use crate::text::{Grid, grouped, short};
 use dvim::internal::analysis::{Average, average};
 use dvim::internal::cohort::{Arm, Cohort};
-use dvim::internal::compare::method::{Learned, Method, MethodEffects, correlation, quantile};
+use dvim::internal::compare::method::{Averaged, Learned, Method, MethodEffects, correlation, quantile};
+use dvim::internal::estimand::ByEstimand;
 use dvim::internal::simulate::is_synthetic;
 use std::io::{self, Write};
 
@@ -24,6 +25,8 @@ pub struct Comparison<'a> {
     pub effects: &'a [(Method, MethodEffects)],
     /// Where the cohort comes from: a file name.
     pub source: &'a str,
+    /// Averages over everybody, with intervals, of what is no method of matching: name, label, effects.
+    pub averages: &'a [(&'static str, &'static str, ByEstimand<Averaged>)],
 }
 
 /// The effects of one method in a few numbers.
@@ -106,6 +109,35 @@ impl Comparison<'_> {
             row.count(s.time.n_undefined).end();
         }
         row.write_to(out)
+    }
+
+    /// `averages.csv`: average effects with intervals, of the arms as they are and of the adjusted estimator.
+    pub fn write_averages(&self, out: &mut impl Write) -> io::Result<()> {
+        header(&["method", "cure_effect", "cure_low", "cure_high", "time_effect", "time_low", "time_high"])
+            .write_to(out)?;
+        let mut row = Row::default();
+        for (name, _, of) in self.averages {
+            row.text(name);
+            for a in [of.cure, of.time] {
+                row.maybe(a.estimate).maybe(a.low).maybe(a.high);
+            }
+            row.end();
+        }
+        row.write_to(out)
+    }
+
+    fn average_rows(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let columns = ["Average over everybody", "cure", "interval", "time", "interval"].map(String::from).to_vec();
+        let cells = |a: &Averaged, format: Format| {
+            let value = a.estimate.map_or("–".to_string(), |v| format.value(v));
+            [value, a.low.zip(a.high).map_or("–".to_string(), |(l, h)| format.interval(l, h))]
+        };
+        let row = |(_, label, of): &(&str, &str, ByEstimand<Averaged>)| {
+            let cure = cells(&of.cure, Format::Points);
+            let time = cells(&of.time, Format::Signed);
+            [label.to_string()].into_iter().chain(cure).chain(time).collect()
+        };
+        (columns, self.averages.iter().map(row).collect())
     }
 
     /// Correlations between methods over units: of the cure effects, or of the time effects.
@@ -217,6 +249,10 @@ impl Comparison<'_> {
         out
     }
 
+    fn confidence(&self) -> f64 {
+        (1e6 * self.learned.fit.options.confidence).round() / 1e4
+    }
+
     fn about(&self) -> String {
         let options = &self.learned.fit.options;
         format!(
@@ -243,6 +279,11 @@ impl Comparison<'_> {
         let mut grid = Grid::new(1, &heads);
         rows.into_iter().for_each(|r| grid.row(r));
         out += &format!("\nEstimated effects (cure in percentage points; time in the unit of time)\n{}", grid.render());
+        let (columns, rows) = self.average_rows();
+        let heads: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let mut grid = Grid::new(1, &heads);
+        rows.into_iter().for_each(|r| grid.row(r));
+        out += &format!("\nAverages with {} % intervals\n{}", self.confidence(), grid.render());
         for remark in self.remarks() {
             out += &format!("\n{remark}\n");
         }
@@ -269,6 +310,15 @@ impl Comparison<'_> {
         body += &Table {
             name: "Table 1.".into(),
             caption: "Estimated effects by method: mean over patients, and from which to which quartile the middle half of them lies. Cure in percentage points, time in the unit of time.".into(),
+            columns,
+            rows,
+            words: Vec::new(),
+        }
+        .html();
+        let (columns, rows) = self.average_rows();
+        body += &Table {
+            name: "Table 2.".into(),
+            caption: format!("Average effects over all patients with {} % intervals. Crude: the difference of the two arms' own curves, whoever is in them. Adjusted: the adjusted estimator, which trains and estimates everybody.", self.confidence()),
             columns,
             rows,
             words: Vec::new(),

@@ -25,8 +25,10 @@ use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::cure::CureModel;
 use crate::error::Error;
+use crate::estimand::ByEstimand;
 use crate::fold::Fit;
 use crate::group::Pool;
+use crate::interval::two_sided;
 use crate::matching::Points;
 use crate::metric::{Metric, MetricChoice, Metrics};
 use crate::options::{Options, not_supported};
@@ -407,6 +409,37 @@ pub struct MethodEffects {
     pub time: Vec<Option<f64>>,
 }
 
+/// An average effect with its interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Averaged {
+    /// The estimate, where there is one.
+    pub estimate: Option<f64>,
+    /// Lower end.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+/// The difference of the arms' own curves, with no regard to who is in them: what a randomised trial would report.
+/// Cure from Kaplan–Meier or Aalen–Johansen at the horizon, time from the mean before it; standard errors as those of
+/// two independent samples.
+pub fn crude(cohort: &Cohort, confidence: f64) -> ByEstimand<Averaged> {
+    let z = two_sided(confidence);
+    let of =
+        ByArm::of(|arm| SurvivalCurve::of_outcomes(cohort.outcomes(&cohort.units_of(arm))).summary(cohort.horizon()));
+    let difference = |value: fn(&Summary) -> Option<f64>, se: fn(&Summary) -> Option<f64>| {
+        let each = of.each_ref();
+        let estimate = value(each.treated).zip(value(each.control)).map(|(t, c)| t - c);
+        let error = se(each.treated).zip(se(each.control)).map(|(t, c)| (t * t + c * c).sqrt());
+        let end = |sign: f64| estimate.zip(error).map(|(v, se)| v + sign * z * se);
+        Averaged { estimate, low: end(-1.0), high: end(1.0) }
+    };
+    ByEstimand {
+        cure: difference(|s| Some(s.survival), Summary::survival_se),
+        time: difference(Summary::mean_event_time, Summary::mean_event_time_se),
+    }
+}
+
 /// Pearson's correlation over the units where both values are there; `None` where fewer than two are, or one of them
 /// does not vary.
 pub fn correlation(a: &[Option<f64>], b: &[Option<f64>]) -> Option<f64> {
@@ -445,6 +478,22 @@ mod tests {
         }
         assert_eq!(Method::of_name("lasso"), None);
         assert!(Method::FOR_COHORTS.iter().all(|m| !m.needs_truth()));
+    }
+
+    #[test]
+    fn crude_is_the_difference_of_the_arms() {
+        let world = crate::simulate::simulate(crate::simulate::Scenario::BothOverlap, 400, false, 2);
+        let found = crude(&world.cohort, 0.95);
+        let of = |arm: Arm| {
+            let units = world.cohort.units_of(arm);
+            let curve = SurvivalCurve::of_outcomes(world.cohort.outcomes(&units)).survival_with_se(799.0);
+            (curve.value, curve.se.expect("a standard error"))
+        };
+        let ((t, a), (c, b)) = (of(Arm::Treated), of(Arm::Control));
+        let (estimate, low) = (found.cure.estimate.expect("an effect"), found.cure.low.expect("an end"));
+        assert!((estimate - (t - c)).abs() < 1e-12);
+        assert!((estimate - low - 1.959_964 * (a * a + b * b).sqrt()).abs() < 1e-6);
+        assert!(found.time.estimate.is_some() && found.time.high.is_some());
     }
 
     #[test]
