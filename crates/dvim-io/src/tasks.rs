@@ -25,7 +25,7 @@ use dvim::internal::setting::Setting;
 use dvim::internal::table::{Ids, Table, Values};
 use dvim::internal::watch::Watch;
 use dvim::phrase;
-use dvim_report::comparison::Comparison;
+use dvim_report::comparison::{Comparison, NamedAverages};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
 use dvim_report::tables::{self, EffectRow, EffectTable, Layout};
 use std::collections::BTreeMap;
@@ -389,7 +389,7 @@ pub struct Compared {
     group_size: usize,
     effects: Vec<(Method, MethodEffects)>,
     source: String,
-    averages: Vec<(&'static str, &'static str, ByEstimand<Averaged>)>,
+    averages: Vec<NamedAverages>,
 }
 
 impl Compared {
@@ -461,11 +461,7 @@ impl Compared {
 }
 
 /// The averages of the adjusted estimator; none where the cohort is too small for it.
-fn adjusted_averages(
-    cohort: &Cohort,
-    options: &Options,
-    watch: &dyn Watch,
-) -> Result<Option<(&'static str, &'static str, ByEstimand<Averaged>)>, Error> {
+fn adjusted_averages(cohort: &Cohort, options: &Options, watch: &dyn Watch) -> Result<Option<NamedAverages>, Error> {
     let options = Options { estimator: Estimator::Adjusted(AdjustedOptions::default()), ..options.clone() };
     let found = match analysis::run(cohort, &options, watch) {
         Ok(found) => average_effects(cohort, &found, &[])?,

@@ -11,6 +11,9 @@ use dvim::internal::estimand::ByEstimand;
 use dvim::internal::simulate::is_synthetic;
 use std::io::{self, Write};
 
+/// Name, label and average effects.
+pub type NamedAverages = (&'static str, &'static str, ByEstimand<Averaged>);
+
 /// What every method made of a cohort.
 pub struct Comparison<'a> {
     /// The cohort.
@@ -26,7 +29,7 @@ pub struct Comparison<'a> {
     /// Where the cohort comes from: a file name.
     pub source: &'a str,
     /// Averages over everybody, with intervals, of what is no method of matching: name, label, effects.
-    pub averages: &'a [(&'static str, &'static str, ByEstimand<Averaged>)],
+    pub averages: &'a [NamedAverages],
 }
 
 /// The effects of one method in a few numbers.
@@ -132,7 +135,7 @@ impl Comparison<'_> {
             let value = a.estimate.map_or("–".to_string(), |v| format.value(v));
             [value, a.low.zip(a.high).map_or("–".to_string(), |(l, h)| format.interval(l, h))]
         };
-        let row = |(_, label, of): &(&str, &str, ByEstimand<Averaged>)| {
+        let row = |(_, label, of): &NamedAverages| {
             let cure = cells(&of.cure, Format::Points);
             let time = cells(&of.time, Format::Signed);
             [label.to_string()].into_iter().chain(cure).chain(time).collect()
