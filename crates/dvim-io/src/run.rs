@@ -1,7 +1,7 @@
 //! A run as a directory: `effects.csv`, `weights.csv`, `summary.json` and `run.dvim`.
 //!
-//! `run.dvim` holds what later commands need to reopen the run without the original file: the
-//! cohort, who trained, the models and the metrics, to the last bit. Its layout:
+//! `run.dvim` holds what later commands need to reopen the run without the original file, and without finding its groups
+//! again: the cohort, who trained, the models, the metrics, and what the groups gave, to the last bit. Its layout:
 //!
 //! ```text
 //! 8 bytes   "DVIMRUN" and the version of the layout
@@ -14,18 +14,20 @@
 use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
 use crate::manifest::not_ours;
 use crate::regular::{hash, is_plain_name, read, read_text};
-use dvim::internal::analysis::Analysis;
+use dvim::internal::analysis::{Analysis, Stored};
 use dvim::internal::arm::ByArm;
 use dvim::internal::audit::Audit;
 use dvim::internal::cohort::{Arm, Cohort, Flow, Units};
+use dvim::internal::constraint::Unserved;
 use dvim::internal::correction::FoldModel;
 use dvim::internal::cure::ArmModels;
 use dvim::internal::curve::{CELLS, Shape};
-use dvim::internal::effect::Corrected;
+use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::error::Problem;
 use dvim::internal::estimand::ByEstimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::fold::{DealValues, Description};
+use dvim::internal::group::GroupEstimate;
 use dvim::internal::joint::Spread;
 use dvim::internal::martingale::Residual;
 use dvim::internal::metric::Metric;
@@ -117,6 +119,12 @@ struct Header {
     /// covariances of their parameters follow the corrected values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fold_models: Vec<PredictorRecord>,
+    /// Words of what each group gave, which come last; 0 in files from before they were stored.
+    #[serde(default)]
+    groups: usize,
+    /// Units without groups, whose candidates come before them.
+    #[serde(default)]
+    unserved: usize,
 }
 
 /// The format of the effects of a run.
@@ -173,6 +181,8 @@ pub struct Run {
     pub fit: Fit,
     /// The corrected values of each unit; empty under the paper's estimator.
     pub corrected: Vec<Corrected>,
+    /// What its groups gave; `None` of a run from before it was stored.
+    pub stored: Option<Stored>,
 }
 
 /// Where a cohort came from.
@@ -287,6 +297,7 @@ pub fn write_effect_table<'a>(
 fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     let fit = &analysis.fit;
     let units = cohort.as_recorded();
+    let width = if units.extras.is_empty() && analysis.effects.iter().all(are_plain) { PLAIN_GROUP } else { GROUP };
     let (ids, id_bytes) = match units.ids {
         Ids::Rows(_) => ("rows", 0),
         Ids::Integers(_) => ("integers", 0),
@@ -309,6 +320,8 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         cross_fit: CrossFitRecord::of(fit),
         corrected: corrected_width(fit.deals.len()),
         fold_models: fold_models(fit).map(|m| PredictorRecord::from(&*m.predictor)).collect(),
+        groups: width,
+        unserved: analysis.unserved.len(),
     };
     out.write_all(MAGIC)?;
     out.write_all(&[LAYOUT])?;
@@ -367,8 +380,90 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
     for model in fit.description.models.each_ref() {
         write_array(out, model.covariance.as_deref().unwrap_or(&[]), |x| x.to_le_bytes())?;
     }
+    for (i, why) in &analysis.unserved {
+        let [control, treated] = why.candidates.into_array();
+        write_array(out, &[*i as usize, control, treated, why.group_size], |x| (*x as u64).to_le_bytes())?;
+    }
+    let mut words = Vec::new();
+    for effects in analysis.effects.chunks(4096) {
+        words.clear();
+        let groups = effects.iter().flat_map(|e| e.groups.iter().flat_map(ByArm::iter));
+        groups.for_each(|g| words.extend_from_slice(&group_words(g)[..width]));
+        write_array(out, &words, |x| x.to_le_bytes())?;
+    }
     let digest = out.so_far();
     out.write_all(&digest)
+}
+
+/// Words of what a group gave: of a group whose members count alike, and of any.
+const PLAIN_GROUP: usize = 7;
+const GROUP: usize = 9;
+
+/// Whether the groups of a unit have one cause of events, members that count alike, and nobody who enters late.
+fn are_plain(effect: &Effect) -> bool {
+    let is_plain = |g: &GroupEstimate| g.curve.event_free == g.curve.survival && g.curve.worth == 1.0 && !g.curve.thin;
+    effect.groups.iter().flat_map(ByArm::iter).all(is_plain)
+}
+
+fn group_words(g: &GroupEstimate) -> [u64; GROUP] {
+    let c = &g.curve;
+    let counts = c.n_at_risk as u64 | (c.n_events as u64) << 32 | u64::from(c.thin) << 63;
+    let [a, b, c, d, e, f, g, h] =
+        [c.survival, c.event_area, c.greenwood, c.area_mean, c.area_spread, g.diameter, c.event_free, c.worth]
+            .map(f64::to_bits);
+    [a, b, c, d, e, f, counts, g, h]
+}
+
+fn group_of(words: &[u8]) -> GroupEstimate {
+    let word = |i: usize| {
+        let bytes = words.get(8 * i..8 * i + 8).map(|b| <[u8; 8]>::try_from(b).unwrap_or_default());
+        bytes.map(u64::from_le_bytes)
+    };
+    let number = |i: usize| word(i).map_or(f64::NAN, f64::from_bits);
+    let counts = word(6).unwrap_or_default();
+    let curve = dvim::internal::survival::Summary {
+        survival: number(0),
+        event_area: number(1),
+        greenwood: number(2),
+        area_mean: number(3),
+        area_spread: number(4),
+        n_at_risk: (counts & u64::from(u32::MAX)) as usize,
+        n_events: (counts >> 32 & 0x7fff_ffff) as usize,
+        thin: counts >> 63 == 1,
+        event_free: word(7).map_or(number(0), f64::from_bits),
+        worth: word(8).map_or(1.0, f64::from_bits),
+    };
+    GroupEstimate { curve, diameter: number(5) }
+}
+
+/// What the groups of a run gave; `None` of a run from before it was stored.
+fn read_groups(width: usize, n_unserved: usize, fit: &Fit, rest: &mut Rest<'_>) -> Result<Option<Stored>, String> {
+    if width == 0 {
+        return Ok(None);
+    }
+    if ![PLAIN_GROUP, GROUP].contains(&width) {
+        return Err("what its groups gave has an unknown form".into());
+    }
+    let n_estimated = fit.is_training.iter().filter(|t| !**t).count();
+    let numbers = rest.array(n_unserved.checked_mul(4).ok_or("its size is absurd")?, u64::from_le_bytes)?;
+    let of = |v: &[u64]| {
+        let candidates = ByArm { control: v[1] as usize, treated: v[2] as usize };
+        (v[0] as u32, Unserved { candidates, group_size: v[3] as usize })
+    };
+    let unserved: Vec<(u32, Unserved)> = numbers.chunks_exact(4).map(of).collect();
+    let is_estimated = |i: u32| fit.is_training.get(i as usize) == Some(&false);
+    if !unserved.windows(2).all(|w| w[0].0 < w[1].0) || !unserved.iter().all(|(i, _)| is_estimated(*i)) {
+        return Err("its patients without groups do not fit".into());
+    }
+    let size = 8 * width;
+    let n_served = n_estimated - unserved.len();
+    let bytes = rest.take(n_served.checked_mul(4 * size).ok_or("its size is absurd")?)?;
+    let group = |unit: usize, at: usize| group_of(&bytes[(4 * unit + at) * size..][..size]);
+    let of_unit = |unit: usize| ByEstimand {
+        cure: ByArm { control: group(unit, 0), treated: group(unit, 1) },
+        time: ByArm { control: group(unit, 2), treated: group(unit, 3) },
+    };
+    Ok(Some(Stored { groups: (0..n_served).map(of_unit).collect(), unserved }))
 }
 
 /// Numbers of a unit's corrected values, their variances, its residuals, and what the values are made of.
@@ -482,7 +577,8 @@ fn open(path: &Path) -> Result<Run, Phrase> {
         return Err(format!("summary.json lists `{name}`, which is no file of the run; do not use this run").into());
     }
     let bytes = read(&path.join("run.dvim"), most_in_memory()).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit, corrected) = read_store(&bytes).map_err(|e| fit_again(format!("run.dvim is damaged: {e}")))?;
+    let (cohort, fit, corrected, stored) =
+        read_store(&bytes).map_err(|e| fit_again(format!("run.dvim is damaged: {e}")))?;
     let store = Sha256::digest(&bytes);
     if summary.files.get("run.dvim") != Some(&hex(&store)) {
         return Err(fit_again("summary.json and run.dvim are not of one run, or one of them was changed".into()));
@@ -502,7 +598,7 @@ fn open(path: &Path) -> Result<Run, Phrase> {
             Ok(_) => {}
         }
     }
-    Ok(Run { changed, summary, cohort, fit, corrected })
+    Ok(Run { changed, summary, cohort, fit, corrected, stored })
 }
 
 /// What is wrong with a run, and that it has to be made again.
@@ -546,7 +642,7 @@ pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
     parse_summary(&text).map_err(fail)
 }
 
-fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
+fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Stored>), String> {
     if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
     }
@@ -669,11 +765,12 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>), String> {
             Fit { options, is_training, deals, residuals, description }
         }
     };
+    let stored = read_groups(header.groups, header.unserved, &fit, &mut rest)?;
     if !rest.0.is_empty() {
         return Err("it is longer than it says".into());
     }
     fits_together(&cohort, &fit)?;
-    Ok((cohort, fit, corrected))
+    Ok((cohort, fit, corrected, stored))
 }
 
 /// The first problem for which the door refuses the units of a run.

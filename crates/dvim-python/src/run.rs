@@ -202,7 +202,7 @@ pub fn open_content(
     let run = watch::detached(py, || dvim_io::run::open_run(&path))?.map_err(|e| errors::open(py, e))?;
     let run = Box::new(run);
     let work = move |watch: &dyn Watch| {
-        let found = Analysis::from_fit(run.fit.clone(), &run.corrected, &run.cohort, watch)?;
+        let found = Analysis::reopened(run.fit.clone(), &run.corrected, run.stored.clone(), &run.cohort, watch)?;
         Ok((run, Box::new(found)))
     };
     let (run, found) = watch::run(py, threads, progress, work)?;

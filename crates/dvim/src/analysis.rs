@@ -10,7 +10,7 @@ use crate::error::{Error, Problem, ProblemKind};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Deal, Description, Fit, Fold, NO_FOLD};
 use crate::ground::{Asked, Estimated, Everyone, Ground};
-use crate::group::Groups;
+use crate::group::{GroupEstimate, Groups};
 use crate::metric::{Metric, Metrics, Scale, Scaling};
 use crate::newcomers::Newcomers;
 use crate::options::{AdjustedOptions, Estimator, Options};
@@ -102,6 +102,15 @@ pub struct Analysis {
     pub groups: Option<Box<Four<Groups>>>,
 }
 
+/// What the groups of a run gave, as it was saved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// Of each estimated unit that has its groups, in order.
+    pub groups: Vec<Four<GroupEstimate>>,
+    /// The units that have none, ascending.
+    pub unserved: Vec<(u32, Unserved)>,
+}
+
 /// Members of groups that are kept for an audit, at most: 4 bytes each. Beyond that the audit searches again.
 const KEPT: usize = 750_000_000;
 
@@ -120,6 +129,29 @@ impl Analysis {
         watch: &dyn Watch,
     ) -> Result<Analysis, Error> {
         Analysis::of_fit(fit, corrected, cohort, watch, true)
+    }
+
+    /// A run as it was saved with what its groups gave. Without that, of runs from before it was stored, the groups are
+    /// found again.
+    pub fn reopened(
+        fit: Fit,
+        corrected: &[Corrected],
+        stored: Option<Stored>,
+        cohort: &Cohort,
+        watch: &dyn Watch,
+    ) -> Result<Analysis, Error> {
+        let Some(Stored { groups, unserved }) = stored else {
+            return Analysis::from_fit(fit, corrected, cohort, watch);
+        };
+        let mut without = unserved.iter().map(|(i, _)| *i).peekable();
+        let units: Vec<u32> = fit.estimation_units().into_iter().filter(|i| without.next_if_eq(i).is_none()).collect();
+        assert_eq!(units.len(), groups.len(), "whoever reads a run checks it");
+        let of = |(groups, &i): (Four<GroupEstimate>, &u32)| Effect {
+            groups,
+            corrected: corrected.get(i as usize).copied(),
+        };
+        let effects = groups.into_par_iter().zip(&units).with_min_len(4096).map(of).collect();
+        Analysis { fit, units, effects, unserved, groups: None }.checked()
     }
 
     fn of_fit(

@@ -16,7 +16,7 @@ pub fn run(args: &AuditArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     let run = open_run(&args.run)?;
     let cohort = &run.cohort;
-    let analysis = Analysis::from_fit_for_audit(run.fit, &run.corrected, cohort, &progress)?;
+    let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, cohort, &progress)?;
     let mut audit = Audit::of(cohort, &analysis, &args.by.by())?;
     if args.seeds > 0 {
         audit.seeds = sensitivity::seeds(cohort, &analysis, args.seeds, &progress)?;

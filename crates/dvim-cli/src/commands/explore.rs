@@ -15,7 +15,7 @@ pub fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     let run = open_run(&args.run)?;
     let server = Server::bind(args.port).map_err(|e| no_port(args.port, &e))?;
-    let analysis = Analysis::from_fit(run.fit, &run.corrected, &run.cohort, &progress)?;
+    let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &progress)?;
     let ground = Ground::of_fit(&analysis.fit, &run.cohort)?;
     let mut explorer = Explorer::new(&run.cohort, &analysis, &run.summary, &ground);
     if args.time_unit.is_some() {

@@ -53,7 +53,7 @@ pub fn run(args: &PlotArgs) -> Result<(), Failure> {
     let page = Page { time_unit: args.time_unit.clone(), ..Page::default() };
     let look = Look { width: args.width * PIXELS, time_unit: page.unit(&run.summary) };
     let analysis = if args.kind.needs_effects() {
-        Some(Analysis::from_fit(run.fit.clone(), &run.corrected, &run.cohort, &progress)?)
+        Some(Analysis::reopened(run.fit.clone(), &run.corrected, run.stored.clone(), &run.cohort, &progress)?)
     } else {
         None
     };

@@ -16,7 +16,7 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let own = dvim_io::run::files_of(&args.run);
     let file = NewFile::plan(&args.output, args.force, Access::Owner, &paths(&own))?;
     let run = open_run(&args.run)?;
-    let analysis = Analysis::from_fit(run.fit, &run.corrected, &run.cohort, &progress)?;
+    let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &progress)?;
     let html = page(&args.page, &run.cohort, &analysis, &run.summary);
     file.write(|out| out.write_all(html.as_bytes()))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
