@@ -323,7 +323,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
 pub fn about_averages(s: &Summary) -> Option<&'static str> {
     let is_one_step = s.adjusted.is_some() && s.average("cure_effect", "all").is_some_and(|a| a.se.is_some());
     is_one_step.then_some(
-        "Each average adds to the single estimates what the patients' own outcomes say (one-step): it is not their mean.",
+        "Averages are doubly robust estimates, so they can differ from the mean of the patients' own estimates.",
     )
 }
 

@@ -61,7 +61,7 @@ pub fn methods_paragraph(s: &Summary) -> String {
         (Some(found), Some(asked)) => {
             let _ = write!(
                 out,
-                "We used double variable importance matching [1] with groups corrected by cross-fitted models: in {} honest splits{}, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to all patients but those whom the split left out and gave the weights of two metrics, one for each effect; each patient left out was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and the Kaplan–Meier estimates of the groups were corrected for the remaining differences. ",
+                "We used double variable importance matching [1] with cross-fitted models that match groups correct: in {} honest splits{}, mixture cure models with {} event times, whose {} covariates were {scaled}, were fitted to all patients but those whom the split left out and gave the weights of two metrics, one for each effect; each patient left out was compared with the nearest patients of each arm under each metric (group sizes and weights of the correction {}), and what the Kaplan–Meier estimates of the groups showed beyond the models corrected the models' predictions. ",
                 found.n_folds().iter().sum::<usize>(),
                 if found.further_deals.is_empty() {
                     String::new()
@@ -117,11 +117,17 @@ pub fn methods_paragraph(s: &Summary) -> String {
         Missing::Refuse => {}
     }
     if s.average("cure_effect", "all").is_some_and(|a| a.se.is_some()) {
-        let _ = write!(
-            out,
-            "Averages are given with {} % intervals from standard errors by patient, which allow for the reuse of patients in groups. ",
-            short(100.0 * o.confidence)
-        );
+        let level = short(100.0 * o.confidence);
+        let _ = match &s.adjusted {
+            Some(_) => write!(
+                out,
+                "Averages are cross-fitted doubly robust estimates (augmented inverse probability weighting), with {level} % intervals. "
+            ),
+            None => write!(
+                out,
+                "Averages are given with {level} % intervals from standard errors by patient, which allow for the reuse of patients in groups. "
+            ),
+        };
     }
     if s.audit.as_ref().is_some_and(|a| a.balance.is_some()) {
         out.push_str("Balance was judged by standardised differences, follow-up by the events before H, unmeasured confounding by E-values. ");

@@ -22,7 +22,7 @@ const COVARIATES: usize = 8;
 
 pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
-    b.section("examples", "Three patients, and the patients behind their numbers");
+    b.section("examples", "Three patients, and the patients most like them");
     b.say("Those at the 10, 50 and 90 % quantiles of the cure effect, among patients without a flag: nobody chose them. dvim match RUN ID shows any other.");
     for q in examples(analysis) {
         let (unit, effect) = (analysis.units[q] as usize, &analysis.effects[q]);
@@ -38,7 +38,7 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
         ));
         if let Some(c) = &effect.corrected {
             b.say(&format!(
-                "These are corrected by the models for what still differs between the patient and the groups. The groups alone give {} points and {}; corrected, {} of such patients are cured if treated, {} if not.",
+                "The model and the groups together give this estimate: groups correct what the model expects. The groups alone give {} points and {}; by the estimate, {} of such patients are cured if treated, {} if not.",
                 signed_fixed(100.0 * effect.cure_matched(), 1),
                 effect.time_matched().map_or("an undefined time effect".into(), |t| signed_fixed(t, decimals_of(t))),
                 percent(c.cure_probability.treated),
