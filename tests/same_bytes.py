@@ -12,6 +12,7 @@ What is normalised before the comparison, and nothing else:
     report, each only with the version that the binary itself names; with it the length of the header and the checksum
     of run.dvim, which follow from the bytes that are compared;
   - SHA-256 digests of files that were written beside: they become digests of the normalised files;
+  - columns of a table of effects (effects.csv, predictions) that only one binary has: the others are compared;
   - the port and the token of `explore`, and the temporary directory where a message names it.
 """
 
@@ -503,10 +504,34 @@ def without_version(data, version):
     return data
 
 
-def normalised(outputs, version, expected):
+def is_effects(data):
+    """Whether an output is a table of effects."""
+    return data is not None and data.startswith((b"id,treatment,cure_effect,", b"id,method,", b"id,treatment,method,"))
+
+
+def shared_columns(old, new):
+    """For each table of effects, the columns that both sides have."""
+    names = lambda data: data.partition(b"\n")[0].decode().split(",")
+    both = [n for n in old.keys() & new.keys() if is_effects(old[n]) and is_effects(new[n])]
+    return {n: [c for c in names(old[n]) if c in names(new[n])] for n in both}
+
+
+def with_columns(data, columns):
+    """A table reduced to these columns."""
+    rows = csv.DictReader(io.StringIO(data.decode(), newline=""))
+    out = io.StringIO(newline="")
+    table = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    return out.getvalue().encode()
+
+
+def normalised(outputs, version, expected, columns):
     """The outputs as they are compared."""
     out = {}
     for name, data in outputs.items():
+        if name in columns:
+            data = with_columns(data, columns[name])
         if name.endswith("stderr"):
             data = re.sub(rb"\bin \d+\.\d+ s\b", b"in TIME", data)
             data = re.sub(rb"(?m)^\d+ of \d+ .*, about \d+ min left\n", b"", data)
@@ -548,7 +573,8 @@ def compare(case, binaries, versions, tables, root):
         return next((e for e in EXPECTED if re.search(e.where, f"{name}: {output}")), None)
 
     whole = lambda output: (found := expected(output)) is not None and found.lines is None
-    old, new = (normalised(side, version, whole) for side, version in zip(sides, versions))
+    columns = shared_columns(*sides)
+    old, new = (normalised(side, version, whole, columns) for side, version in zip(sides, versions))
     differences = []
     for output in sorted(old.keys() | new.keys()):
         a, b = old.get(output), new.get(output)

@@ -155,9 +155,10 @@ fn fit_writes_what_it_promises() {
         "{found}"
     );
     assert!(
-        found.ends_with(",mean_event_time_control_se,mean_event_time_control_low,mean_event_time_control_high"),
+        found.contains(",mean_event_time_control_low,mean_event_time_control_high,rmst_effect,rmst_effect_se,"),
         "{found}"
     );
+    assert!(found.contains(",rmst_control_se,rmst_control_low,rmst_control_high"), "{found}");
     assert!(desk.read("run/weights.csv").starts_with("covariate,level,fill,cure_weight,time_weight,center,scale,"));
     let json: serde_json::Value = serde_json::from_str(&desk.read("run/summary.json")).expect("JSON");
     assert_eq!(json["schema"], "dvim.summary/1");
