@@ -204,6 +204,21 @@ class Analysis:
         """
         self._run.write_page(os.fspath(path), force, title, about, time_unit)
 
+    def curves(self, patients: Any = None, at: Any = None, *, by: Any = ()) -> Any:
+        """Survival curves with limits, as a frame.
+
+        Without ``patients``: survival had all patients of a population been in one arm, adjusted for the covariates, and
+        the difference of the arms, with limits at each time and limits of the whole curve. ``patients``: an id, several, or
+        ``"all"``; then survival of each patient in either arm. ``at``: times from 0 to the horizon; without them those at
+        which curves are held.
+        """
+        if patients is not None:
+            several = isinstance(patients, Iterable) and not isinstance(patients, (str, bytes))
+            patients = [label(p) for p in (patients if several else [patients])]
+        if at is not None:
+            at = [float(t) for t in np.atleast_1d(at)]
+        return self._frame(self._run.curve_table(patients, at, bins(by)))
+
     @property
     def plot(self) -> Plots:
         """Figures, as matplotlib axes: ``effects``, ``curves``, ``balance``, ``plane``, ``horizon``, ``weights``."""

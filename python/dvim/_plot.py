@@ -169,14 +169,66 @@ class Plots:
                 ax.legend(loc="upper left")
             return axes
 
-    def curves(self, id: Any = None, ax: Any = None) -> Any:
-        """The curves of the patients most like one patient or, without an id, of the two arms as they were seen, with intervals and
-        the patients at risk."""
+    def _standardised(self, found: dict[str, Any], crude: dict[str, Any], labels: dict[str, str], horizon: float,
+                      ax: Any) -> Any:
+        with _styled() as plt:
+            ax = _axes(plt, ax, figsize=(6.4, 4.4))
+            time = np.array(found["times"])
+            arms = np.array(crude["arm"])
+            at = [t for t in ax.xaxis.get_major_locator().tick_values(0, horizon) if 0 <= t <= horizon]
+            for row, arm in enumerate(("treated", "control")):
+                b = {name: np.array(values) for name, values in found[arm].items()}
+                ax.fill_between(time, b["band_low"], b["band_high"], color=INK[arm], alpha=0.13, linewidth=0)
+                ax.fill_between(time, b["low"], b["high"], color=INK[arm], alpha=0.2, linewidth=0)
+                name = {"treated": "Treated", "control": "Control"}[arm] if labels[arm] in ("0", "1") else labels[arm]
+                ax.plot(time, b["estimate"], color=INK[arm], linestyle=DASH[arm], lw=2,
+                        label=f"{name}: {100 * b['estimate'][-1]:.0f} % event-free at H")
+                if found["population"] != "all":
+                    continue
+                of = arms == arm
+                t, left = crude["time"][of], crude["n_at_risk"][of]
+                inside = t < horizon
+                ax.step(np.concatenate([[0.0], t[inside], [horizon]]),
+                        np.concatenate([[1.0], crude["survival"][of][inside], crude["survival"][of][inside][-1:]]),
+                        where="post", color=INK[arm], lw=0.7, alpha=0.75, linestyle=DASH[arm])
+                for tick in at:
+                    passed = np.searchsorted(t, tick)
+                    n = int(left[passed]) if passed < len(t) else 0
+                    ax.annotate(f"{n:,}", (tick, 0), (0, -34 - 12 * row), textcoords="offset points",
+                                xycoords=("data", "axes fraction"), ha="center", fontsize=8, color=INK[arm],
+                                annotation_clip=False)
+            d = found["difference"]
+            words = f"difference at H: {100 * d['estimate'][-1]:+.1f} ({100 * d['low'][-1]:+.1f} to {100 * d['high'][-1]:+.1f}) points"
+            ax.plot([], [], " ", label=words)
+            ax.set_xticks(at)
+            ax.set(ylabel="Event-free", ylim=(0, 1.02), xlim=(0, horizon))
+            ax.set_title(f"Adjusted, {found['n_units']:,} patients in either arm; thin: Kaplan–Meier as seen"
+                         if found["population"] == "all" else f"Adjusted: {found['population']}, {found['n_units']:,} patients")
+            if found["population"] == "all":
+                ax.set_xlabel("Time; below: patients at risk", labelpad=36)
+            else:
+                ax.set_xlabel("Time")
+            ax.axvline(horizon, color=INK["ink"], lw=1)
+            ax.legend(loc="best")
+            return ax
+
+    def curves(self, id: Any = None, ax: Any = None, *, population: str = "all") -> Any:
+        """The curves behind one patient's estimate or, without an id, of the two arms: adjusted for the covariates over a
+        population (``all``, ``treated``, ``control`` or a subgroup), with the Kaplan–Meier curves thin beside them. A run of
+        the paper's estimator has those alone, not adjusted."""
         if id is not None:
             return group_curves(self._a.match_group(id).to_dict(), ax)
         s = self._a.summary.to_dict()
         v = _values(self._a._run.curves(s["options"]["confidence"]))
         labels, horizon = s["roles"]["labels"], s["horizon"]
+        adjusted = {c["population"]: c for c in (s.get("audit") or {}).get("curves", [])}
+        if population != "all" and population not in adjusted:
+            raise Refused(
+                f"error: this run has no curves of {population!r}\n  rule:   its populations are "
+                f"{', '.join(adjusted) or 'all'}\n  remedy: use one of them, or fit with by="
+            )
+        if adjusted:
+            return self._standardised(adjusted[population], v, labels, horizon, ax)
         with _styled() as plt:
             ax = _axes(plt, ax, figsize=(5.6, 4.0))
             arms = np.array(v["arm"])

@@ -91,6 +91,8 @@ pub enum Command {
     Audit(AuditArgs),
     /// Write the report of a run: one page for a browser or a printer
     Report(ReportArgs),
+    /// Write survival curves of a run as a table: of the arms, or of patients
+    Curves(CurvesArgs),
     /// Write one figure of a run for a paper: SVG, PDF or PNG
     Plot(PlotArgs),
     /// Estimate both effects for patients who were not in the cohort
@@ -595,6 +597,33 @@ pub struct ReportArgs {
     pub threads: ThreadArgs,
 }
 
+/// `dvim curves`.
+#[derive(Args)]
+#[command(after_help = "Examples: dvim curves run -o curves.csv
+          dvim curves run --patients 17,42 --at 180,365 -o two.csv
+
+Without --patients: survival had all patients of a population been in one arm, adjusted for the covariates, with limits
+at each time (low, high) and limits of the whole curve (band_low, band_high). With it: survival of each patient in
+either arm. Rows of the arm `difference` hold treated less control.")]
+pub struct CurvesArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    #[arg(long, value_name = "T1,T2", value_delimiter = ',')]
+    pub at: Option<Vec<f64>>,
+    #[arg(long, value_name = "ID,ID|all", value_delimiter = ',')]
+    pub patients: Option<Vec<String>>,
+    #[command(flatten)]
+    pub by: ByArgs,
+    /// Where to write [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
 /// `dvim plot`.
 #[derive(Args)]
 #[command(after_help = plot_help())]
@@ -602,7 +631,7 @@ pub struct PlotArgs {
     /// The run: a directory that `dvim fit` wrote
     pub run: PathBuf,
     /// Which figure; see below
-    #[arg(value_parser = Kind::parse)]
+    #[arg(value_parser = Kind::parse, default_value = "curves")]
     pub kind: Kind,
     /// Where to write; the ending decides the format: .svg, .pdf or .png
     #[arg(short, long, value_name = "FILE")]
@@ -626,7 +655,7 @@ pub struct PlotArgs {
 fn plot_help() -> String {
     let kinds: String = KINDS.iter().map(|(name, what)| format!("  {name:<12} {what}\n")).collect();
     format!(
-        "Figures:\n{kinds}\nExample: dvim plot run effects -o effects.svg\n\nPDF and PNG need a dvim built with --features print."
+        "Figures:\n{kinds}\nExample: dvim plot run curves -o curves.svg\n\nPDF and PNG need a dvim built with --features print."
     )
 }
 

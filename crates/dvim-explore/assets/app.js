@@ -661,7 +661,7 @@ function effectCard(answer, isTime) {
     h('h2', {}, isTime ? 'Time effect' : 'Cure effect'),
     h('p', { class: 'effect' }, shown(name, e[name], format, 'value'), h('span', { class: 'unit' }, isTime ? run.time_words : 'percentage points'), ends(name, e[`${name}_low`], e[`${name}_high`], format)),
     h('p', { class: 'small muted' }, effectWords(e[name], isTime, answer, unserved), intervalWords(e[`${name}_low`], e[`${name}_high`])),
-    correction && h('p', { class: 'small', id: `${name}-correction` }, 'The groups alone give ', shown(`${name}_matched`, isTime ? correction.time_matched : correction.cure_matched, format), '; the correction moved it to ', shown(`${name}_corrected`, isTime ? correction.time_corrected : correction.cure_corrected, format), '.'),
+    correction && h('p', { class: 'small', id: `${name}-correction` }, (isTime ? correction.time_words : correction.cure_words) ?? '', ' The groups alone give ', shown(`${name}_matched`, isTime ? correction.time_matched : correction.cure_matched, format), '; the correction moved it to ', shown(`${name}_corrected`, isTime ? correction.time_corrected : correction.cure_corrected, format), '.'),
     h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Values of both arms' }, h('table', {},
       h('thead', {}, h('tr', {}, ['Arm', isTime ? 'Mean event time' : 'Event-free at H, %', 'Members', 'Events', 'At risk at H', 'Farthest'].map((n, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, n)))),
       h('tbody', {}, ['treated', 'control'].map((arm) => h('tr', {},

@@ -3,6 +3,7 @@
 use crate::filter::{self, Filter};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::Cohort;
+use dvim::internal::curve::Grid;
 use dvim::internal::effect::Effect;
 use dvim::internal::ground::Ground;
 use dvim::internal::inspect::Search;
@@ -32,6 +33,8 @@ pub struct Explorer<'a> {
     pub summary: &'a Summary,
     /// The unit of time in words.
     pub time_unit: Option<String>,
+    /// The times at which curves are held.
+    pub grid: Grid,
     ground: &'a Ground<'a>,
     search: Search<'a>,
     /// What estimates new patients; made when first needed.
@@ -87,7 +90,8 @@ impl<'a> Explorer<'a> {
         let orders = Mutex::new(VecDeque::new());
         let time_unit = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
         let (search, newcomers) = (Search::new(&analysis.fit, ground), OnceLock::new());
-        Explorer { cohort, analysis, summary, time_unit, ground, search, newcomers, place, orders }
+        let grid = Grid::of(cohort);
+        Explorer { cohort, analysis, summary, time_unit, grid, ground, search, newcomers, place, orders }
     }
 
     /// Calls `f` with the search.

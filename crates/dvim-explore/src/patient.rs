@@ -12,7 +12,7 @@ use dvim::internal::schema::{Covariate, Kind};
 use dvim_report::figures::{Look, arm_name};
 use dvim_report::record::ByArm;
 use dvim_report::tables::{EffectRow, Layout};
-use dvim_report::text::{short, signed};
+use dvim_report::text::{group_patients, made_of, short, signed};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -94,6 +94,9 @@ pub struct MembersAnswer {
 /// What the correction of the adjusted estimator moved.
 #[derive(Debug, Serialize)]
 pub struct CorrectionAnswer {
+    /// What the model alone says, and where the groups moved it; `null` at an earlier horizon.
+    cure_words: Option<String>,
+    time_words: Option<String>,
     cure_matched: f64,
     cure_corrected: f64,
     time_matched: Option<f64>,
@@ -162,15 +165,20 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let sizes = size.map_or(own_sizes, |k| [k, k]);
     // Under constraints a group of the run's own size may be smaller than K, where the run allows it.
     let needed = if size.is_none() { fit.options.fewest() } else { sizes[0] };
-    // The models that correct are of the run's own horizon.
-    let corrected = match unit {
-        _ if horizon != cohort.horizon() => None,
-        Some(i) if as_run => explorer.effect(i).and_then(|e| e.corrected),
-        _ => explorer.newcomers().and_then(|n| groups.correct(x, unit.map(|i| i as u32), n, needed, horizon)),
+    let at_horizon = horizon == cohort.horizon();
+    // Groups are corrected at the run's own horizon; an earlier one is read off the corrected curve.
+    let own = match unit {
+        Some(i) if size.is_none() => explorer.effect(i).and_then(|e| e.corrected),
+        _ => None,
     };
+    let again = |n| groups.correct(x, unit.map(|i| i as u32), n, needed, cohort.horizon());
+    let own = own.or_else(|| explorer.newcomers().and_then(again));
+    let corrected = own.and_then(|c| c.until(&explorer.grid, horizon));
     let unserved = groups.unserved(needed);
     let effect = groups.effect(horizon, corrected).filter(|_| unserved.is_none());
-    let layout = Layout { corrected: corrected.is_some(), horizon, splits: false, ..Layout::of(cohort, fit) };
+    // What the models alone say is of the run's own horizon.
+    let of_model = corrected.is_some() && at_horizon;
+    let layout = Layout { corrected: of_model, horizon, splits: false, ..Layout::of(cohort, fit) };
     let id = unit.map(|i| cohort.ids().text(i));
     let row = EffectRow {
         id: id.clone().unwrap_or(Cow::Borrowed("")),
@@ -209,15 +217,16 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         as_run,
         flags: effect.iter().flat_map(Effect::flags).map(flag).collect(),
         unserved: unserved.as_ref().map(why_unserved),
-        notes: notes(explorer, unit, as_run, horizon == cohort.horizon()),
+        notes: notes(explorer, unit, as_run, at_horizon),
         sentence: sentence(&row, horizon, unserved.as_ref()),
-        correction: corrected.and_then(|c| correction(&groups, horizon, c)),
+        correction: corrected.and_then(|c| correction(&groups, horizon, c, at_horizon)),
         cure: ByArm::map(|z| group(&groups.cure[z])),
         time_groups: ByArm::map(|z| group(&groups.time[z])),
         figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
             let unit = explorer.time_unit.clone().unwrap_or_default();
             let look = Look { width, time_unit: unit };
-            let draw = |pair, side| curves(cohort, pair, side, effect, horizon, fit.options.confidence, &look);
+            let draw =
+                |pair, side| curves(cohort, pair, side, effect, own.as_ref(), horizon, fit.options.confidence, &look);
             [draw(&groups.cure, Estimand::Cure), draw(&groups.time, Estimand::Time)]
         }),
         members: question.members.map(|(estimand, arm)| members(explorer, &groups, estimand, arm, horizon)),
@@ -265,7 +274,7 @@ fn notes(explorer: &Explorer<'_>, unit: Option<usize>, as_run: bool, at_horizon:
     }
     if !at_horizon {
         out.push(
-            "The models that correct are of the run's own horizon. What is shown here is what the groups alone give."
+            "Both effects at this horizon are read off the patient's own curves, which are corrected at the run's horizon."
                 .into(),
         );
     } else if unit.is_none() {
@@ -302,9 +311,12 @@ fn sentence(row: &Map<String, Value>, horizon: f64, unserved: Option<&Unserved>)
     )
 }
 
-fn correction(groups: &UnitGroups, horizon: f64, corrected: Corrected) -> Option<CorrectionAnswer> {
+fn correction(groups: &UnitGroups, horizon: f64, corrected: Corrected, at_horizon: bool) -> Option<CorrectionAnswer> {
     let effect = groups.effect(horizon, Some(corrected))?;
+    let words = |side| made_of(&effect, side, group_patients(groups, side)).filter(|_| at_horizon);
     Some(CorrectionAnswer {
+        cure_words: words(Estimand::Cure),
+        time_words: words(Estimand::Time),
         cure_matched: effect.cure_matched(),
         cure_corrected: effect.cure(),
         time_matched: effect.time_matched(),

@@ -12,7 +12,7 @@ use dvim::internal::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEffects, crude};
 use dvim::internal::constraint::Unserved;
-use dvim::internal::effect::Effect;
+use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::error::{Error, Problem, ProblemKind};
 use dvim::internal::estimand::ByEstimand;
 use dvim::internal::fold::Fit;
@@ -25,9 +25,10 @@ use dvim::internal::setting::Setting;
 use dvim::internal::table::{Ids, Table, Values};
 use dvim::internal::watch::Watch;
 use dvim::phrase;
+use dvim_report::audit::CurvesRecord;
 use dvim_report::comparison::{Comparison, NamedAverages};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
-use dvim_report::tables::{self, EffectRow, EffectTable, Layout};
+use dvim_report::tables::{self, EffectRow, EffectTable, Layout, write_curves, write_patient_curves};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -147,6 +148,83 @@ pub fn refuse_idle(estimator: &Estimator, given: impl IntoIterator<Item = Settin
     match idle.collect::<Vec<_>>() {
         problems if problems.is_empty() => Ok(()),
         problems => Err(Error::Refused(problems)),
+    }
+}
+
+/// Curves that were asked for.
+pub struct CurvesAsked {
+    /// Of these patients, by id; `None` for the arms over populations.
+    pub patients: Option<Vec<String>>,
+    /// At these times; `None` for the knots.
+    pub at: Option<Vec<f64>>,
+    /// Subgroups.
+    pub by: Vec<By>,
+}
+
+impl CurvesAsked {
+    /// Whether everybody's curves are asked for.
+    fn is_everybody(ids: &[String]) -> bool {
+        matches!(ids, [only] if only == "all")
+    }
+
+    fn check(&self, cohort: &Cohort) -> Result<(), Error> {
+        let horizon = cohort.horizon();
+        let wrong = self.at.iter().flatten().find(|t| !(0.0..=horizon).contains(*t));
+        let (found, rule) = match (wrong, &self.at) {
+            (Some(t), _) => (phrase![Setting::At.to(*t)], "curves are estimated from 0 to the horizon"),
+            (None, Some(at)) if at.is_empty() => (phrase![Setting::At, " names no time"], "a curve is given at times"),
+            _ => return Ok(()),
+        };
+        let remedy = phrase!["use times from 0 to ", horizon.to_string(), ", or leave ", Setting::At, " out"];
+        Err(Error::Refused(vec![Problem::error(ProblemKind::BadOption, found, rule, remedy)]))
+    }
+
+    /// Writes them. `kept` are standardised curves without subgroups, where they are known; `audit` makes them.
+    pub fn write<'a>(
+        &self,
+        out: &mut Vec<u8>,
+        cohort: &Cohort,
+        fit: &Fit,
+        corrected: impl Fn(usize) -> Option<&'a Corrected>,
+        kept: &[CurvesRecord],
+        audit: impl FnOnce(&[By]) -> Result<Audit, Error>,
+    ) -> Result<(), Error> {
+        self.check(cohort)?;
+        let none = || {
+            Error::Refused(vec![Problem::error(
+                ProblemKind::BadOption,
+                "this run has no adjusted curves",
+                "the adjusted estimator gives each patient a curve, and its audit those of the arms",
+                phrase!["fit with ", Setting::Estimator.to("adjusted")],
+            )])
+        };
+        let at = self.at.as_deref();
+        let written = match &self.patients {
+            Some(ids) => {
+                let units: Vec<usize> = if CurvesAsked::is_everybody(ids) {
+                    (0..cohort.n_units()).collect()
+                } else {
+                    ids.iter().map(|id| cohort.unit(id)).collect::<Result<_, _>>()?
+                };
+                // Who was not served has no curve.
+                let known = |c: &&Corrected| c.mean_event_time.treated > 0.0;
+                let found: Vec<_> = units.into_iter().filter_map(|i| Some((i, corrected(i).filter(known)?))).collect();
+                if found.is_empty() {
+                    return Err(none());
+                }
+                write_patient_curves(out, cohort, fit, found.into_iter(), at)
+            }
+            None if self.by.is_empty() && !kept.is_empty() => write_curves(out, kept, at),
+            None => {
+                let curves: Vec<CurvesRecord> = audit(&self.by)?.curves.iter().map(CurvesRecord::from).collect();
+                if curves.is_empty() {
+                    return Err(none());
+                }
+                write_curves(out, &curves, at)
+            }
+        };
+        written.expect("memory can be written to");
+        Ok(())
     }
 }
 

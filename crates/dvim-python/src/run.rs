@@ -352,6 +352,32 @@ impl Run {
         columns::to_python(py, columns)
     }
 
+    /// The table of `dvim curves`: standardised, or of these patients.
+    #[pyo3(signature = (patients, at, by))]
+    fn curve_table<'py>(
+        &self,
+        py: Python<'py>,
+        patients: Option<Vec<String>>,
+        at: Option<Vec<f64>>,
+        by: Vec<String>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let this = Arc::clone(&self.0);
+        let asked = tasks::CurvesAsked { patients, at, by: by_of(&by) };
+        let found = watch::run(py, None, None, move |_| {
+            let kept = this.summary().audit.as_ref().map_or(&[][..], |a| &a.curves[..]);
+            let (cohort, found) = (this.cohort(), this.found());
+            let audit = |by: &[By]| Audit::of(cohort, found, by);
+            let mut table = Vec::new();
+            asked.write(&mut table, cohort, &found.fit, |i| this.corrected(i), kept, audit)?;
+            let kinds = columns::results(&["population", "id", "arm"], &[]);
+            Ok(columns::of_csv(kinds, |out| {
+                out.extend_from_slice(&table);
+                Ok(())
+            }))
+        })?;
+        columns::to_python(py, found)
+    }
+
     /// How new patients must be read: the id column to look for, and the columns that are text.
     #[pyo3(signature = (id))]
     fn reading_new(&self, id: Option<&str>) -> (Option<String>, Vec<String>) {

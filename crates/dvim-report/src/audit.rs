@@ -541,20 +541,25 @@ pub fn uses(value: f64) -> String {
 
 /// An average with its interval: "+5.1 (2.0 to 8.1)".
 pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
-    let is_difference = a.estimand.ends_with("effect") || a.estimand.ends_with("corrected");
+    let is_difference = ["effect", "corrected", "from_cure", "from_time"].iter().any(|end| a.estimand.ends_with(end));
     let show = |v: f64, d: usize| if is_difference { signed_fixed(scale * v, d) } else { fixed(scale * v, d) };
     match (a.estimate, a.low, a.high) {
         (Some(v), Some(low), Some(high)) => {
             let d = decimals_between(scale * low, scale * high);
             format!("{} ({} to {})", show(v, d), show(low, d), show(high, d))
         }
+        (Some(v), Some(low), None) if a.estimand.starts_with("median") => {
+            let d = decimals_of(scale * (v - low).abs());
+            format!("{} ({} to not reached)", show(v, d), show(low, d))
+        }
+        (None, ..) if a.estimand.starts_with("median") => "not reached".into(),
         (Some(v), ..) => format!("{} (no interval)", show(v, decimals_of(scale * v))),
         _ => "undefined".into(),
     }
 }
 
 /// Estimands in the order and words in which they are shown, with the factor that they are shown with.
-pub(crate) const SHOWN: [(&str, &str, f64); 10] = [
+pub(crate) const SHOWN: [(&str, &str, f64); 17] = [
     ("cure_effect", "cure effect, points", 100.0),
     ("cure_effect_corrected", "  less expected matching bias", 100.0),
     ("cure_treated", "cured if treated, %", 100.0),
@@ -565,6 +570,13 @@ pub(crate) const SHOWN: [(&str, &str, f64); 10] = [
     ("time_effect_corrected", "  less expected matching bias", 1.0),
     ("mean_event_time_treated", "mean event time if treated", 1.0),
     ("mean_event_time_control", "mean event time if not", 1.0),
+    ("rmst_effect", "event-free time gained up to H", 1.0),
+    ("rmst_from_cure", "  because fewer have the event", 1.0),
+    ("rmst_from_time", "  because it comes later", 1.0),
+    ("rmst_treated", "event-free time up to H if treated", 1.0),
+    ("rmst_control", "event-free time up to H if not", 1.0),
+    ("median_treated", "median event-free time if treated", 1.0),
+    ("median_control", "median event-free time if not", 1.0),
 ];
 
 /// What `audit` prints for a person.

@@ -3,11 +3,12 @@
 //! Each function gives the data of a figure, whose `svg` draws it: nothing is read or written, and equal records give
 //! equal figures. Words for those who cannot see a figure are made from the same records.
 
-use crate::audit::{AuditRecord, BalanceRecord};
+use crate::audit::{AuditRecord, BalanceRecord, CurvesRecord};
 use crate::plot::stack;
 use crate::plot::{
     About, Axis, CurveStep, EffectHistogram, EffectPlane, Estimate, ForestPlot, ForestRow, Format, LineChart,
-    LinePoint, LovePlot, LoveRow, MetricWeights, PlanePoint, Reference, Series, SurvivalArm, SurvivalCurves, WeightRow,
+    LinePoint, LovePlot, LoveRow, MetricWeights, PartRow, PartsChart, PlanePoint, Reference, Series, SurvivalArm,
+    SurvivalCurves, WeightRow,
 };
 use crate::record::{AverageRecord, Summary};
 use crate::text::{READING_ORDER, average_words, decimals_of, grouped, percent, short, signed_fixed};
@@ -17,6 +18,7 @@ use dvim::internal::audit::average::By;
 use dvim::internal::audit::follow_up;
 use dvim::internal::audit::individual::examples;
 use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::curve::{Curves, Grid};
 use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
@@ -103,7 +105,103 @@ fn drawn_arm(label: String, curve: &SurvivalCurve, horizon: f64, confidence: f64
         interval: interval::mean_event_time(&summary, horizon, confidence).map(|i| (i.low, i.high)),
     });
     let at_risk = curve.steps().iter().map(|s| (s.time, s.n_at_risk as u64));
-    SurvivalArm { label, steps, censored: Vec::new(), at_risk: at_risk.collect(), mean_event_time: mean }
+    let at_risk = at_risk.collect();
+    SurvivalArm { label, steps, at_risk, mean_event_time: mean, ..SurvivalArm::default() }
+}
+
+/// A curve as it is drawn thin beside another.
+fn beside(curve: &SurvivalCurve, horizon: f64) -> Vec<(f64, f64)> {
+    curve.steps().iter().filter(|s| s.n_events > 0 && s.time < horizon).map(|s| (s.time, s.survival)).collect()
+}
+
+/// The first figure of a run: the standardised curves of both arms over a population, or, where the run has none, the
+/// curves of the arms as they were seen. `Err` names the populations where this one is not among them.
+pub fn arms(cohort: &Cohort, summary: &Summary, population: &str, look: &Look) -> Result<SurvivalCurves, String> {
+    let found = summary.audit.as_ref().map_or(&[][..], |a| &a.curves[..]);
+    if found.is_empty() && population == "all" {
+        return Ok(curves(cohort, summary.options.confidence, look));
+    }
+    let Some(of) = found.iter().find(|c| c.population == population) else {
+        let names: Vec<&str> = found.iter().map(|c| c.population.as_str()).collect();
+        let names = if names.is_empty() { "all".to_string() } else { names.join(", ") };
+        return Err(format!("the run has no curves of `{population}`; its populations are {names}"));
+    };
+    Ok(standardised(cohort, of, summary.options.confidence, look))
+}
+
+/// The standardised curves of both arms, with the crude ones thin beside them.
+fn standardised(cohort: &Cohort, of: &CurvesRecord, confidence: f64, look: &Look) -> SurvivalCurves {
+    let horizon = cohort.horizon();
+    let everybody = of.population == "all";
+    let arms = READING_ORDER.map(|arm| {
+        let band = if arm == Arm::Treated { &of.treated } else { &of.control };
+        let step = |k: usize| CurveStep {
+            time: of.times[k],
+            survival: band.estimate[k],
+            interval: Some((band.low[k], band.high[k])),
+        };
+        let crude = SurvivalCurve::of_outcomes(cohort.outcomes(&cohort.units_of(arm)));
+        SurvivalArm {
+            label: arm_name(cohort, arm),
+            steps: (0..of.times.len()).map(step).collect(),
+            linear: true,
+            band: band.band_low.iter().copied().zip(band.band_high.iter().copied()).collect(),
+            beside: if everybody { beside(&crude, horizon) } else { Vec::new() },
+            at_risk: if everybody {
+                crude.steps().iter().map(|s| (s.time, s.n_at_risk as u64)).collect()
+            } else {
+                vec![]
+            },
+            ..SurvivalArm::default()
+        }
+    });
+    let last = of.times.len().saturating_sub(1);
+    let d = &of.difference;
+    let points = |v: &[f64]| signed_fixed(100.0 * v[last], 1);
+    let words = (!d.estimate.is_empty())
+        .then(|| format!("{} ({} to {})", points(&d.estimate), points(&d.low), points(&d.high)));
+    let who = match of.population.as_str() {
+        "all" => "all patients".to_string(),
+        "treated" => "the treated".into(),
+        "control" => "the controls".into(),
+        other => other.to_string(),
+    };
+    let level = short(100.0 * confidence);
+    let crude = if everybody { " Thin steps: Kaplan–Meier curves as seen, not adjusted." } else { "" };
+    SurvivalCurves {
+        about: look
+            .about(
+                "Event-free survival by arm, adjusted",
+                format!(
+                    "Two falling curves, each as if {who} ({}) were in that arm. Difference at the horizon {} in points: {}.",
+                    grouped(of.n_units),
+                    short(horizon),
+                    words.clone().unwrap_or_default()
+                ),
+            )
+            .note(format!(
+                "Adjusted for the covariates: {who} ({}) in either arm. Dark: {level} % intervals at each time. Light: {level} % band of the whole curve.{crude}",
+                grouped(of.n_units)
+            )),
+        arms: arms.to_vec(),
+        horizon: Some(horizon),
+        axis: Axis::new(look.time("Time")),
+        unit: look.time_unit.clone(),
+        cure_effect: words,
+        ..SurvivalCurves::default()
+    }
+}
+
+/// A patient's own corrected curves up to a horizon, at the knots and there.
+fn own_steps(curves: &Curves<'_>, grid: &Grid, arm: Arm, horizon: f64, confidence: f64) -> Vec<CurveStep> {
+    let quantile = interval::two_sided(confidence);
+    let times = grid.times().iter().copied().filter(|t| *t < horizon).chain([horizon]);
+    times
+        .map(|time| {
+            let (survival, i) = curves.survival(arm, time, quantile);
+            CurveStep { time, survival, interval: Some((i.low, i.high)) }
+        })
+        .collect()
 }
 
 /// The Kaplan–Meier curves of both arms as a whole, with bands.
@@ -133,41 +231,64 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
     }
 }
 
-/// The curves of one patient's two groups under one metric, up to the horizon of the cohort or an earlier one. `effect`
-/// is what the groups say of the patient there.
+/// The curves of one patient under one metric, up to the horizon of the cohort or an earlier one: the patient's `own`
+/// with the groups' thin beside them, where a run corrects, else those of the groups. `effect` is what is said of the
+/// patient at that horizon.
+#[allow(clippy::too_many_arguments, reason = "a figure of one patient needs who, what and how")]
 pub fn patient(
     cohort: &Cohort,
     pair: &ByArm<MatchGroup>,
     side: Estimand,
     effect: Option<&Effect>,
+    own: Option<&Corrected>,
     horizon: f64,
     confidence: f64,
     look: &Look,
 ) -> SurvivalCurves {
+    let grid = own.map(|_| Grid::of(cohort));
+    let curves = own.zip(grid.as_ref()).map(|(own, grid)| (own.curves(grid), grid));
+    let quantile = interval::two_sided(confidence);
     let arms = READING_ORDER.map(|arm| {
         let group = &pair[arm];
-        drawn_arm(arm_name(cohort, arm), &group.curve, horizon, confidence)
+        let drawn = drawn_arm(arm_name(cohort, arm), &group.curve, horizon, confidence);
+        let Some((curves, grid)) = &curves else { return drawn };
+        let mean = curves.mean_before(arm, horizon, quantile);
+        SurvivalArm {
+            steps: own_steps(curves, grid, arm, horizon, confidence),
+            linear: true,
+            beside: beside(&group.curve, horizon),
+            at_risk: Vec::new(),
+            mean_event_time: mean.map(|(value, i)| Estimate::new(value, i.low, i.high)),
+            ..drawn
+        }
     });
     let words = effect.and_then(|e| match side {
-        Estimand::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure_matched(), 1))),
-        Estimand::Time => e.time_matched().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
+        Estimand::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure(), 1))),
+        Estimand::Time => e.time().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
     });
+    let corrected = curves.is_some();
     let (cure_effect, time_effect) = match side {
         Estimand::Cure => (words.clone(), None),
         Estimand::Time => (None, words.clone()),
     };
+    let said = words.map_or(String::new(), |w| format!("{w}."));
+    let (title, what) = if corrected {
+        (
+            "Event-free survival of this patient in either arm".to_string(),
+            "Two curves of the patient, and thin beside them those",
+        )
+    } else {
+        (format!("Event-free survival of the groups matched for {}", side.name()), "Two curves")
+    };
+    let (t, c) = (pair.treated.size(), pair.control.size());
+    let about =
+        look.about(title, format!("{what}, of the {t} treated and the {c} control patients most alike. {said}"));
+    let note = format!(
+        "Thick: this patient's own curves, corrected for what differs in the groups. Thin: Kaplan–Meier curves of the {t} and {c} patients matched for {}.",
+        side.name()
+    );
     SurvivalCurves {
-        about: look
-            .about(
-                format!("Event-free survival of the groups matched for {}", side.name()),
-                format!(
-                    "Two curves, of the {} treated and the {} control patients most alike. {}",
-                    pair.treated.size(),
-                    pair.control.size(),
-                    words.map_or(String::new(), |w| format!("{w}."))
-                ),
-            )
-            .height(180.0),
+        about: if corrected { about.note(note) } else { about }.height(180.0),
         arms: arms.to_vec(),
         horizon: Some(horizon),
         axis: Axis::new(look.time("Time")),
@@ -291,6 +412,24 @@ pub fn averages(summary: &Summary, side: Estimand, look: &Look) -> ForestPlot {
     }
 }
 
+/// The event-free time that treatment gives up to the horizon, and its two parts; `None` where the run has none.
+pub fn gained(summary: &Summary, look: &Look) -> Option<PartsChart> {
+    let of = |estimand: &str| summary.average(estimand, "all").and_then(estimate_of);
+    let row =
+        |label: &str, estimand: &str, total: bool| Some(PartRow { label: label.into(), value: of(estimand)?, total });
+    let rows = vec![
+        row("Fewer have the event", "rmst_from_cure", false)?,
+        row("It comes later", "rmst_from_time", false)?,
+        row("Time gained", "rmst_effect", true)?,
+    ];
+    let words = crate::text::gained_time(summary, &look.time_unit).unwrap_or_default();
+    Some(PartsChart {
+        about: look.about("Event-free time gained, and why", words),
+        rows,
+        axis: Axis::new(look.time("Event-free time gained up to H")).format(Format::Signed),
+    })
+}
+
 /// The weight of each covariate in the two metrics.
 pub fn weights(cohort: &Cohort, fit: &Fit, look: &Look) -> MetricWeights {
     let rows: Vec<WeightRow> = cohort
@@ -400,8 +539,8 @@ pub fn follow_up(cohort: &Cohort, confidence: f64, look: &Look) -> LineChart {
 pub enum Kind {
     /// Both histograms of single effects.
     Effects,
-    /// The curves of both arms.
-    Curves,
+    /// The curves of both arms over a population.
+    Curves(String),
     /// Cure effect against time effect.
     Plane,
     /// Balance before and after matching.
@@ -420,15 +559,18 @@ pub enum Kind {
 
 /// Names and meanings of the figures, in the order in which they are listed.
 pub const KINDS: [(&str, &str); 9] = [
+    (
+        "curves",
+        "adjusted survival curves of both arms, with bands; curves:POPULATION for treated, control or a subgroup",
+    ),
     ("effects", "how both effects are spread over patients"),
-    ("curves", "Kaplan–Meier curves of both arms, with numbers at risk"),
     ("plane", "each patient's cure effect against the time effect"),
     ("balance", "covariates before and after matching (love plot)"),
     ("weights", "what each covariate counts in the two metrics"),
     ("averages", "average effects with intervals, by subgroup (forest plot)"),
     ("horizon", "average effects had the horizon been another"),
     ("follow-up", "event rates over the time to the horizon"),
-    ("patient:ID", "the curves of one patient's match groups"),
+    ("patient:ID", "the curves of one patient, and of the match groups"),
 ];
 
 impl Kind {
@@ -436,13 +578,14 @@ impl Kind {
     pub fn parse(name: &str) -> Result<Kind, String> {
         Ok(match name {
             "effects" => Kind::Effects,
-            "curves" => Kind::Curves,
+            "curves" => Kind::Curves("all".into()),
             "plane" => Kind::Plane,
             "balance" => Kind::Balance,
             "weights" => Kind::Weights,
             "averages" => Kind::Averages,
             "horizon" => Kind::Horizon,
             "follow-up" => Kind::FollowUp,
+            _ if name.strip_prefix("curves:").is_some_and(|of| !of.is_empty()) => Kind::Curves(name[7..].to_string()),
             _ => match name.strip_prefix("patient:").filter(|id| !id.is_empty()) {
                 Some(id) => Kind::Patient(id.to_string()),
                 None => return Err(format!("the figures are {}", KINDS.map(|k| k.0).join(", "))),
@@ -475,7 +618,7 @@ pub fn draw(
             let both = Estimand::BOTH.map(|side| effects(analysis, summary, side, look).svg());
             stack("Effects of each patient", "Histograms of the cure effects and of the time effects.", &both)
         }
-        Kind::Curves => curves(cohort, confidence, look).svg(),
+        Kind::Curves(population) => arms(cohort, summary, population, look)?.svg(),
         Kind::Plane => {
             let analysis = effects_of()?;
             plane(cohort, analysis, summary, &examples(analysis), look).svg()
@@ -506,7 +649,8 @@ pub fn draw(
                 .ok_or_else(|| format!("patient `{id}` has no match group under the constraints"))?;
             let pairs = [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)];
             let both = pairs.map(|(pair, side)| {
-                patient(cohort, pair, side, Some(&effect), summary.horizon, confidence, look).svg()
+                let own = effect.corrected.as_ref();
+                patient(cohort, pair, side, Some(&effect), own, summary.horizon, confidence, look).svg()
             });
             stack(
                 &format!("Match groups of patient {id}"),

@@ -1,12 +1,13 @@
 //! Tables as CSV: one row for each unit, each covariate, each step of a curve.
 
+use crate::audit::CurvesRecord;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::arm::ByArm;
 use dvim::internal::cohort::{Arm, Cohort, Recorded};
 use dvim::internal::constraint::Unserved;
 use dvim::internal::cure::Part;
 use dvim::internal::curve::{Estimate, Grid};
-use dvim::internal::effect::Effect;
+use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::inspect::UnitGroups;
@@ -608,6 +609,64 @@ pub fn write_truth(out: &mut impl Write, ids: &Ids, truth: &[Truth]) -> io::Resu
         row.number(treated.cure_probability).number(control.cure_probability);
         row.number(treated.mean_event_time).number(control.mean_event_time);
     })
+}
+
+/// The values at a time of columns that are linear between the knots.
+fn between<const N: usize>(times: &[f64], columns: [&[f64]; N], t: f64) -> [f64; N] {
+    let cell = times.partition_point(|knot| *knot <= t).clamp(1, times.len() - 1) - 1;
+    let into = ((t - times[cell]) / (times[cell + 1] - times[cell])).clamp(0.0, 1.0);
+    columns.map(|c| c[cell] + into * (c[cell + 1] - c[cell]))
+}
+
+/// Standardised curves as CSV: a row for each population, arm (and the difference of the arms) and time. `at` gives the
+/// times; else they are the knots.
+pub fn write_curves(out: &mut impl Write, curves: &[CurvesRecord], at: Option<&[f64]>) -> io::Result<()> {
+    header(&["population", "arm", "time", "survival", "se", "low", "high", "band_low", "band_high"]).write_to(out)?;
+    let mut row = Row::default();
+    for of in curves.iter().filter(|c| c.times.len() > 1) {
+        for (arm, b) in [("treated", &of.treated), ("control", &of.control), ("difference", &of.difference)] {
+            for &t in at.unwrap_or(&of.times) {
+                let columns = [&b.estimate[..], &b.se, &b.low, &b.high, &b.band_low, &b.band_high];
+                row.text(&of.population).text(arm).number(t);
+                between(&of.times, columns, t).into_iter().for_each(|v| {
+                    row.number(v);
+                });
+                row.end();
+            }
+        }
+        row.write_to(out)?;
+    }
+    Ok(())
+}
+
+/// Curves of patients as CSV: a row for each patient, arm (and the difference of the arms) and time.
+pub fn write_patient_curves<'a>(
+    out: &mut impl Write,
+    cohort: &Cohort,
+    fit: &Fit,
+    patients: impl Iterator<Item = (usize, &'a Corrected)>,
+    at: Option<&[f64]>,
+) -> io::Result<()> {
+    header(&["id", "arm", "time", "survival", "se", "low", "high"]).write_to(out)?;
+    let (grid, quantile) = (Grid::of(cohort), two_sided(fit.options.confidence));
+    let mut row = Row::default();
+    for (unit, corrected) in patients {
+        let (id, curves) = (cohort.ids().text(unit), corrected.curves(&grid));
+        for arm in [Some(Arm::Treated), Some(Arm::Control), None] {
+            for &t in at.unwrap_or(grid.times()) {
+                let (value, interval) = match arm {
+                    Some(arm) => curves.survival(arm, t, quantile),
+                    None => curves.survival_difference(t, quantile),
+                };
+                row.text(&id).text(arm.map_or("difference", Arm::name)).number(t).number(value);
+                // Everybody is event-free at 0.
+                let se = if t == 0.0 { Some(0.0) } else { interval.se };
+                row.number(se.unwrap_or(f64::NAN)).number(interval.low).number(interval.high).end();
+            }
+        }
+        row.write_to(out)?;
+    }
+    Ok(())
 }
 
 /// Who is in the groups of these units: one row for each member, with what it counts.

@@ -10,6 +10,7 @@ use crate::terminal::Terminal;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::{Arm, Cohort};
 use dvim::internal::effect::{Corrected, Effect};
+use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::inspect::UnitGroups;
 use dvim::internal::interval::Interval;
@@ -215,6 +216,9 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     let unit = s.roles.asked.dates.as_ref().map_or("", |_| "days");
     let mut out = answer(s, unit).join("\n");
     out.push('\n');
+    if let Some(words) = gained_time(s, unit) {
+        let _ = writeln!(out, "{words}");
+    }
     if let Some(v) = &s.verdict {
         let _ = writeln!(out, "{}\n{}", v.cure_effect.words, v.time_effect.words);
         v.reasons.iter().for_each(|r| {
@@ -468,6 +472,58 @@ pub fn answer(s: &Summary, time_unit: &str) -> [String; 2] {
     [cure, time]
 }
 
+/// The event-free time that treatment gives up to the horizon, and how it splits into *whether* and *when*. `None`
+/// where a run has no such average.
+pub fn gained_time(s: &Summary, time_unit: &str) -> Option<String> {
+    let of = |estimand: &str| s.average(estimand, "all").and_then(|a| Some((a, a.estimate?)));
+    let ((all, gain), (cure, by_cure), (time, by_time)) =
+        (of("rmst_effect")?, of("rmst_from_cure")?, of("rmst_from_time")?);
+    let unit = if time_unit.is_empty() { String::new() } else { format!(" {time_unit}") };
+    // A loss is said with its own sign turned.
+    let sign = if gain < 0.0 { -1.0 } else { 1.0 };
+    let decimals = all.low.zip(all.high).map_or(decimals_of(gain), |(l, h)| decimals_between(l, h));
+    let ends = |a: &AverageRecord, sign: f64, show: &dyn Fn(f64) -> String| match a.low.zip(a.high) {
+        Some((low, high)) if sign < 0.0 => format!(" ({} to {})", show(-high), show(-low)),
+        Some((low, high)) => format!(" ({} to {})", show(low), show(high)),
+        None => String::new(),
+    };
+    let plain = |v: f64| fixed(v, decimals);
+    let with_sign = |v: f64| signed_fixed(v, decimals);
+    let part = |a: &AverageRecord, v: f64| format!("{}{}", with_sign(v), ends(a, 1.0, &with_sign));
+    Some(format!(
+        "Up to {}{unit}, patients {} {}{}{unit} of event-free time on treatment: {} because {} have the event, {} because it comes {}.",
+        short(s.horizon),
+        if gain < 0.0 { "lose" } else { "gain" },
+        plain(gain.abs()),
+        ends(all, sign, &plain),
+        part(cure, by_cure),
+        if by_cure < 0.0 { "more" } else { "fewer" },
+        part(time, by_time),
+        if by_time < 0.0 { "sooner" } else { "later" },
+    ))
+}
+
+/// What a patient's effect is made of: the model's own value, and where the `n` patients of the groups moved it. `None`
+/// where nothing was corrected.
+pub fn made_of(effect: &Effect, side: Estimand, n: usize) -> Option<String> {
+    let (corrected, found) = (effect.corrected.as_ref()?, effect.of(side)?);
+    let model = &corrected.model[side];
+    let scale = if side == Estimand::Cure { 100.0 } else { 1.0 };
+    let (model, found) = (scale * (model.treated - model.control), scale * found);
+    let decimals = if side == Estimand::Cure { 1 } else { decimals_of(found).min(1) };
+    Some(format!(
+        "The model alone: {}; these {} patients move it to {}.",
+        signed_fixed(model, decimals),
+        grouped(n),
+        signed_fixed(found, decimals)
+    ))
+}
+
+/// The patients in both groups of an estimand.
+pub fn group_patients(groups: &UnitGroups, side: Estimand) -> usize {
+    groups[side].iter().map(|g| g.size()).sum()
+}
+
 /// Positions of the covariates, largest weight first.
 pub fn by_weight(cohort: &Cohort, weights: &[f64]) -> Vec<usize> {
     let schema = cohort.schema();
@@ -549,6 +605,11 @@ pub fn match_groups(
                 short(t),
                 short(c)
             );
+        }
+        for (side, name) in [(Estimand::Cure, "Cure effect"), (Estimand::Time, "Time effect")] {
+            if let Some(words) = made_of(&effect, side, group_patients(groups, side)) {
+                let _ = writeln!(out, "{name}. {words}");
+            }
         }
         out.push_str("The groups alone, before the correction for what still differs in them:\n");
     }

@@ -464,6 +464,45 @@ impl<'g> Curves<'g> {
         Some(self.difference(&of, h, quantile))
     }
 
+    /// What the curves come to at an earlier horizon: the same effects, had h been chosen. `None` where an arm has no
+    /// event before h.
+    pub fn until(&self, h: f64) -> Option<Ends> {
+        if h >= self.grid().horizon() {
+            return Some(self.ends);
+        }
+        let share = ByArm::of(|z| self.read_survival(z, h));
+        let mean = ByArm {
+            control: self.read_mean_before(Arm::Control, h)?,
+            treated: self.read_mean_before(Arm::Treated, h)?,
+        };
+        let all = [
+            (Arm::Control, &share.control),
+            (Arm::Treated, &share.treated),
+            (Arm::Control, &mean.control),
+            (Arm::Treated, &mean.treated),
+        ];
+        // Two functionals of one arm share its shape: Cov(a, b) = {Var(a + b) − Var(a) − Var(b)}/2.
+        let between = |(a, of_a): (Arm, &Reading), (b, of_b): (Arm, &Reading)| {
+            let sum = Reading {
+                value: 0.0,
+                by_cure: of_a.by_cure + of_b.by_cure,
+                by_mean: of_a.by_mean + of_b.by_mean,
+                by_share: std::array::from_fn(|k| of_a.by_share[k] + of_b.by_share[k]),
+            };
+            if a != b {
+                return self.covariance((a, of_a), (b, of_b));
+            }
+            let variance = |of: &Reading| self.covariance((a, of), (a, of));
+            0.5 * (variance(&sum) - variance(of_a) - variance(of_b))
+        };
+        Some(Ends {
+            horizon: h,
+            cured: share.each_ref().map(|r| r.value),
+            mean_event_time: mean.each_ref().map(|r| r.value),
+            covariance: std::array::from_fn(|i| std::array::from_fn(|j| between(all[i], all[j]))),
+        })
+    }
+
     /// The median in an arm, its standard error, and the times at which the limits of S reach a half
     /// [Brookmeyer & Crowley 1982]; an end that is not reached by H is `None`.
     pub fn median(&self, arm: Arm, quantile: f64) -> Option<(f64, f64, [Option<f64>; 2])> {
@@ -598,6 +637,35 @@ mod tests {
         moved.of.control.shares[5] += 1e-5;
         let after = moved.of.control.mean_before(400.0).expect("events");
         close(reading.by_share[5], (after - reading.value) / 1e-5, 1e-2);
+    }
+
+    /// At an earlier horizon the ends are the survival and the mean before it, with their own variances.
+    #[test]
+    fn ends_at_an_earlier_horizon() {
+        let grid = even();
+        let odds: [f64; INNER] = std::array::from_fn(|k| odds((grid.times[k + 1] / 800.0).sqrt()));
+        let mut covariance = [[0.0; 4]; 4];
+        [4e-4, 5e-4, 90.0, 120.0].into_iter().enumerate().for_each(|(i, v)| covariance[i][i] = v);
+        (covariance[0][1], covariance[1][0]) = (1e-4, 1e-4);
+        let mean_event_time = ByArm { control: 260.0, treated: 300.0 };
+        let ends = Ends { horizon: 800.0, cured: ByArm { control: 0.3, treated: 0.4 }, mean_event_time, covariance };
+        let shape = mean_event_time.map(|m| Shape::with_mean(&odds, m, &grid));
+        let curves = Curves::new(&grid, ends, &shape, ByArm { control: 0.01, treated: 0.02 });
+        assert_eq!(curves.until(800.0), Some(ends));
+        let at = curves.until(300.0).expect("events");
+        for z in Arm::BOTH {
+            let (s, i) = curves.survival(z, 300.0, 2.0);
+            close(at.cured[z], s, 1e-12);
+            close(at.covariance[z.index()][z.index()].sqrt(), i.se.expect("a standard error"), 1e-12);
+            let (m, i) = curves.mean_before(z, 300.0, 2.0).expect("events");
+            close(at.mean_event_time[z], m, 1e-12);
+            close(at.covariance[2 + z.index()][2 + z.index()].sqrt(), i.se.expect("a standard error"), 1e-9);
+        }
+        // RMST to h is the area under the curve.
+        let area = dot(&grid.area(300.0), &std::array::from_fn(|k| curves.of.treated.survival(grid.times[k])));
+        close(at.rmst(Arm::Treated, 2.0).0, area, 1e-9);
+        let symmetric = (0..4).all(|i| (0..4).all(|j| (at.covariance[i][j] - at.covariance[j][i]).abs() < 1e-9));
+        assert!(symmetric);
     }
 
     /// One of ten events before t given the mean: an even distribution has Var F = ¼ and Cov² / Var T = ¾ of it at its

@@ -67,6 +67,32 @@ impl Corrected {
         Curves::new(grid, self.ends(grid.horizon()), &self.shape, self.shape_variance)
     }
 
+    /// The values had an earlier horizon been chosen, read off the same curves. What the models alone say and the
+    /// spread over deals stay those of the cohort's own horizon. `None` where no event comes before h.
+    pub fn until(&self, grid: &Grid, h: f64) -> Option<Corrected> {
+        if h >= grid.horizon() {
+            return Some(*self);
+        }
+        let ends = self.curves(grid).until(h)?;
+        let (p, m) = (ends.cured, ends.mean_event_time);
+        // From the scales of the curve to those of the correction.
+        let of = |v: f64| v.max(1e-12);
+        let slope =
+            [of(p.control * (1.0 - p.control)), of(p.treated * (1.0 - p.treated)), of(m.control), of(m.treated)];
+        let c = |i: usize, j: usize| ends.covariance[i][j] / (slope[i] * slope[j]);
+        let spread = |i: usize| Spread {
+            variance: ByArm { control: c(i, i).max(0.0), treated: c(i + 1, i + 1).max(0.0) },
+            covariance: c(i, i + 1),
+        };
+        Some(Corrected {
+            cure_probability: p,
+            mean_event_time: m,
+            spread: ByEstimand { cure: spread(0), time: spread(2) },
+            cross: ByArm::of(|a| ByArm::of(|b| c(a.index(), 2 + b.index()))),
+            ..*self
+        })
+    }
+
     /// What the curves come to at the horizon.
     pub fn ends(&self, horizon: f64) -> Ends {
         let (p, m) = (&self.cure_probability, &self.mean_event_time);

@@ -205,6 +205,10 @@ settings! {
     By = Command "by": Kind::Text;
     /// Effects alone: no standard errors of averages, balance, heterogeneity or sensitivity. An audit makes them later
     NoAudit = Command "no-audit": Kind::Switch;
+    /// Times at which curves are given, from 0 to the horizon, separated by commas [default: the knots of the curves]
+    At = Command "at": Kind::Text;
+    /// Curves of these patients, by id and separated by commas, or of all
+    Patients = Command "patients": Kind::Text;
     /// Repeat the whole analysis with this many other seeds
     Seeds = Command "seeds": Kind::Count, "0";
     /// No estimate for a patient one of whose groups reaches farther than this. Distances are those

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod check;
 pub mod clean;
 pub mod compare;
+pub mod curves;
 pub mod demo;
 pub mod explore;
 pub mod fit;

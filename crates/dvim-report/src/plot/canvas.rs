@@ -382,6 +382,10 @@ impl<'a> Canvas<'a> {
 pub(super) struct Path(String);
 
 impl Path {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn command(&mut self, letter: char, values: &[f64]) -> &mut Self {
         self.0.push(letter);
         for (i, &v) in values.iter().enumerate() {

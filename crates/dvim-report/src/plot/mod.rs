@@ -31,6 +31,7 @@ mod lines;
 mod love;
 pub mod page;
 mod palette;
+mod parts;
 mod plane;
 #[cfg(feature = "print")]
 pub mod print;
@@ -48,6 +49,7 @@ pub use forest::{ForestPlot, ForestRow};
 pub use histogram::EffectHistogram;
 pub use lines::{LineChart, LinePoint, Reference, Series};
 pub use love::{LovePlot, LoveRow};
+pub use parts::{PartRow, PartsChart};
 pub use plane::{EffectPlane, PlanePoint};
 pub use ratios::{RatioChart, RatioRow};
 pub use scale::{Axis, Format, Spacing};

@@ -27,6 +27,12 @@ pub struct SurvivalArm {
     pub label: String,
     /// Steps in order of time. The curve is 1 before the first.
     pub steps: Vec<CurveStep>,
+    /// Whether the curve runs straight from step to step, as an estimate that is held at knots does.
+    pub linear: bool,
+    /// Limits that hold the whole curve, at each step; empty where there are none. Pointwise limits are then lines.
+    pub band: Vec<(f64, f64)>,
+    /// Another curve of the arm, drawn thin beside it: times and shares from then on.
+    pub beside: Vec<(f64, f64)>,
     /// Times of censoring, drawn as small ticks on the curve.
     pub censored: Vec<f64>,
     /// Units at risk just before each time (see [`at_risk`]); empty leaves the row out.
@@ -87,6 +93,11 @@ struct Drawable<'a> {
 impl Drawable<'_> {
     fn at(&self, time: f64) -> (f64, Option<(f64, f64)>) {
         let before = self.steps.partition_point(|s| s.time <= time);
+        if self.arm.linear && before > 0 && before < self.steps.len() {
+            let (a, b) = (self.steps[before - 1], self.steps[before]);
+            let into = (time - a.time) / (b.time - a.time);
+            return (a.survival + into * (b.survival - a.survival), None);
+        }
         match before.checked_sub(1).map(|i| self.steps[i]) {
             Some(step) => (step.survival, step.interval),
             None => (1.0, None),
@@ -184,6 +195,10 @@ impl SurvivalCurves {
         if arm.steps.is_empty() {
             return;
         }
+        self.draw_beside(canvas, x, y, arm);
+        if arm.arm.linear {
+            return draw_linear(canvas, x, y, arm);
+        }
         if arm.steps.iter().any(|s| s.interval.is_some()) {
             let side = |upper: bool| {
                 let of = move |s: &CurveStep| s.interval.map_or(s.survival, |(l, h)| if upper { h } else { l });
@@ -225,6 +240,28 @@ impl SurvivalCurves {
             }
         }
         canvas.path(&ticks, Style::stroke(arm.style.ink, 1.0));
+    }
+
+    /// The other curve of an arm: thin, in the arm's own dash.
+    fn draw_beside(&self, canvas: &mut Canvas, x: &Scale, y: &Scale, arm: &Drawable) {
+        let mut thin = Path::default();
+        let mut last = x.px(x.lo);
+        for &(time, share) in arm.arm.beside.iter().filter(|(t, s)| t.is_finite() && s.is_finite() && x.contains(*t)) {
+            let px = x.px(time);
+            if thin.is_empty() {
+                thin.move_to(x.px(x.lo), y.px(1.0));
+            }
+            // At most one corner in half a pixel.
+            if px - last >= 0.5 || time == x.lo {
+                thin.across_to(px).up_to(y.px(share.clamp(0.0, 1.0)));
+                last = px;
+            }
+        }
+        if !thin.is_empty() {
+            thin.across_to(x.to);
+            let dash = if arm.style.dash.is_empty() { "" } else { "3 2" };
+            canvas.path(&thin, Style::stroke(arm.style.ink, 0.8).dash(dash).opacity(0.75));
+        }
     }
 
     fn draw_means(&self, canvas: &mut Canvas, frame: &Frame, y: &Scale, arms: &[Drawable], top: f64) {
@@ -331,6 +368,31 @@ impl SurvivalCurves {
             canvas.text_mid(edge + SIDE, place, words, Label::new(BODY, Ink::Text).bold(true).at_most(room));
         }
     }
+}
+
+/// A curve that runs straight from step to step: the band of the whole curve light, pointwise limits as hairlines.
+fn draw_linear(canvas: &mut Canvas, x: &Scale, y: &Scale, arm: &Drawable) {
+    let there: Vec<&CurveStep> = arm.steps.iter().filter(|s| x.contains(s.time)).collect();
+    let at = |of: &dyn Fn(&CurveStep) -> f64| -> Vec<(f64, f64)> {
+        there.iter().map(|s| (x.px(s.time), y.px(of(s)))).collect()
+    };
+    if arm.arm.band.len() == arm.steps.len() {
+        let limit = |high: bool| -> Vec<(f64, f64)> {
+            let each = arm.steps.iter().zip(&arm.arm.band).filter(|(s, _)| x.contains(s.time));
+            each.map(|(s, b)| (x.px(s.time), y.px(if high { b.1 } else { b.0 }.clamp(0.0, 1.0)))).collect()
+        };
+        let mut band = Path::default();
+        band.polygon(limit(true).into_iter().chain(limit(false).into_iter().rev()));
+        canvas.path(&band, Style::fill(arm.style.ink).opacity(0.13));
+    }
+    let low = at(&|s| s.interval.map_or(s.survival, |i| i.0));
+    let high = at(&|s| s.interval.map_or(s.survival, |i| i.1));
+    let mut limits = Path::default();
+    limits.polygon(high.into_iter().chain(low.into_iter().rev()));
+    canvas.path(&limits, Style::fill(arm.style.ink).opacity(0.2));
+    let mut curve = Path::default();
+    curve.polyline(at(&|s| s.survival));
+    canvas.path(&curve, Style::stroke(arm.style.ink, 2.2).dash(arm.style.dash));
 }
 
 fn plateau_words(arm: &Drawable, at: f64) -> String {

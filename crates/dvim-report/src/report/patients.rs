@@ -4,8 +4,8 @@
 use super::{Builder, Source};
 use crate::figures;
 use crate::text::{
-    READING_ORDER, by_weight, clip, decimals_between, decimals_of, grouped, outcome, percent, short, signed_fixed,
-    value_of,
+    READING_ORDER, by_weight, clip, decimals_between, decimals_of, group_patients, grouped, made_of, outcome, percent,
+    short, signed_fixed, value_of,
 };
 use dvim::internal::arm::ByArm;
 use dvim::internal::audit::individual::examples;
@@ -38,7 +38,9 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
         ));
         if let Some(c) = &effect.corrected {
             b.say(&format!(
-                "The model and the groups together give this estimate: groups correct what the model expects. The groups alone give {} points and {}; by the estimate, {} of such patients are cured if treated, {} if not.",
+                "Cure effect. {} Time effect. {} The groups alone give {} points and {}. Of such patients {} are event-free at the horizon if treated, {} if not.",
+                made_of(effect, Estimand::Cure, group_patients(&groups, Estimand::Cure)).unwrap_or_default(),
+                made_of(effect, Estimand::Time, group_patients(&groups, Estimand::Time)).unwrap_or_default(),
                 signed_fixed(100.0 * effect.cure_matched(), 1),
                 effect.time_matched().map_or("an undefined time effect".into(), |t| signed_fixed(t, decimals_of(t))),
                 percent(c.cure_probability.treated),
@@ -47,7 +49,10 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
         }
         for (pair, side) in [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)] {
             b.figure(
-                |look| figures::patient(cohort, pair, side, Some(effect), s.horizon, s.options.confidence, look).svg(),
+                |look| {
+                    let own = effect.corrected.as_ref();
+                    figures::patient(cohort, pair, side, Some(effect), own, s.horizon, s.options.confidence, look).svg()
+                },
                 &format!(
                     "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
                     clip(&id, 40),

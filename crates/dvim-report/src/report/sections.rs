@@ -9,8 +9,8 @@ use crate::learning;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::text::{
-    about_averages, answer, clip, decimals_between, decimals_of, fixed, grouped, named_flag, percent, short, signed,
-    signed_fixed, split_spread_sentence, worries,
+    about_averages, answer, clip, decimals_between, decimals_of, fixed, gained_time, grouped, named_flag, percent,
+    short, signed, signed_fixed, split_spread_sentence, worries,
 };
 use dvim::internal::audit::individual::examples;
 use dvim::internal::estimand::Estimand;
@@ -35,10 +35,10 @@ pub(super) fn where_from(s: &Summary) -> String {
 pub(super) fn all(b: &mut Builder, source: &Source<'_>) {
     let s = source.summary;
     the_answer(b, s);
+    curves(b, source);
     who(b, s);
     averages(b, source);
     individual(b, source);
-    curves(b, source);
     metrics(b, source);
     match &s.audit {
         Some(audit) => {
@@ -76,6 +76,9 @@ fn the_answer(b: &mut Builder, s: &Summary) {
             b.list("reasons", v.reasons.iter().map(reason));
         }
         None => b.say("Whether the data support it was not judged: the run has no audit."),
+    }
+    if let Some(words) = gained_time(s, &b.look.time_unit) {
+        b.say(&words);
     }
     b.body.push_str("</div>\n");
     b.say("Both effects are causal only if nothing unmeasured decided on treatment and outcome, and if censoring does not depend on the event time given the covariates. No data can show this; the section on sensitivity says what it would take to overturn the answer.");
@@ -314,10 +317,24 @@ fn p_value(p: f64) -> String {
 }
 
 fn curves(b: &mut Builder, source: &Source<'_>) {
-    b.section("curves", "The two arms as they were seen");
-    let confidence = source.summary.options.confidence;
+    let s = source.summary;
+    let adjusted = s.audit.as_ref().is_some_and(|a| !a.curves.is_empty());
+    b.section("curves", if adjusted { "Event-free over time" } else { "The two arms as they were seen" });
+    if adjusted {
+        b.figure(
+            |look| figures::arms(source.cohort, s, "all", look).map_or_else(|why| why, |f| f.svg()),
+            "Event-free survival had all patients been in one arm, and had all been in the other, adjusted for the covariates, with numbers at risk as seen. The difference in points stands at the horizon H.",
+        );
+        if let Some(split) = figures::gained(s, &b.look) {
+            b.figure(
+                |look| figures::gained(s, look).as_ref().unwrap_or(&split).svg(),
+                "Event-free time that treatment gives up to the horizon (RMST), and its two parts, which add up to it exactly: fewer have the event, and it comes later.",
+            );
+        }
+        return;
+    }
     b.figure(
-        |look| figures::curves(source.cohort, confidence, look).svg(),
+        |look| figures::curves(source.cohort, s.options.confidence, look).svg(),
         "Kaplan–Meier curve of each arm with pointwise bands, not adjusted for covariates, and the numbers at risk. The level at the horizon H is the plateau: the share of patients who are event-free there. The marks under the curves are the mean event times of those who are not.",
     );
 }
