@@ -46,6 +46,9 @@ fn arm(noise: &mut Noise, label: &str, n: usize, cured: f64, log_mean: f64) -> S
     SurvivalArm {
         label: label.into(),
         steps,
+        linear: false,
+        band: Vec::new(),
+        beside: Vec::new(),
         censored: units.iter().filter(|u| !u.1 && u.0 < HORIZON).map(|u| u.0).collect(),
         at_risk: at_risk(&units.iter().map(|u| u.0).collect::<Vec<_>>()),
         mean_event_time: Some(Estimate::new(mean, mean - half, mean + half)),

@@ -89,6 +89,7 @@ fn all_figures(values: &[f64], name: &str, width: f64) -> Vec<(&'static str, Str
         censored: values.to_vec(),
         at_risk: at_risk(values),
         mean_event_time: values.first().map(|&v| estimate(v)),
+        ..SurvivalArm::default()
     };
     let series = |label: &str, band| Series {
         label: label.into(),
