@@ -51,7 +51,7 @@ fn what_cannot_be_drawn_is_said() {
         assert_eq!(code, 2, "{args:?}: {said}");
         assert!(said.contains(words), "{args:?}: {said}");
     };
-    refused(&["pie", "-o", "x.svg"], "the figures are effects");
+    refused(&["pie", "-o", "x.svg"], "the figures are curves, effects");
     refused(&["curves", "-o", "x.gif"], "the ending of the file decides");
     refused(&["curves", "-o", "x.svg", "--width", "5"], "74 to 600 mm");
     refused(&["patient:nobody", "-o", "x.svg"], "nobody");

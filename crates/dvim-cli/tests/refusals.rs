@@ -301,11 +301,12 @@ fn warned() -> Vec<Case> {
 }
 
 /// Kinds of problems whose words are tested by a case that prints no JSON, or where no command meets them.
-const ELSEWHERE: [(&str, &str); 3] = [
+const ELSEWHERE: [(&str, &str); 4] = [
     ("unknown_level", "new patients of an unknown level"),
     ("bad_imputation", "an imputation column that is not there"),
     // The reader refuses a table without rows before the engine sees it.
     ("no_rows", "a header alone"),
+    ("not_supported", "a comparison with clusters"),
 ];
 
 fn dvim(folder: &Path, command: &str) -> (Option<i32>, String, String) {

@@ -1,7 +1,8 @@
 //! A run as a directory: `effects.csv`, `weights.csv`, `summary.json` and `run.dvim`.
 //!
-//! `run.dvim` holds what later commands need to reopen the run without the original file, and without finding its groups
-//! again: the cohort, who trained, the models, the metrics, and what the groups gave, to the last bit. Its layout:
+//! `run.dvim` holds what later commands need to reopen the run without the original file, and without finding its
+//! groups again: the cohort, who trained, the models, the metrics, and what the groups gave, to the last bit. Its
+//! layout:
 //!
 //! ```text
 //! 8 bytes   "DVIMRUN" and the version of the layout

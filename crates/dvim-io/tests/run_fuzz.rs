@@ -56,7 +56,7 @@ fn cohort() -> Cohort {
 fn what_was_estimated_is_stored() {
     let cohort = cohort();
     let exact = Constraints { exact: vec!["site".into()], ..Constraints::default() };
-    let few = AdjustedOptions { splits: Some(4), folds: 2, smallest_group: 12, ..AdjustedOptions::default() };
+    let few = AdjustedOptions { splits: Some(4), folds: 2, group_size: Some(12), ..AdjustedOptions::default() };
     let adjusted = Estimator::Adjusted(few);
     for options in [
         Options { group_size: 12, constraints: exact.clone(), ..Options::paper() },

@@ -9,6 +9,7 @@ use crate::fold::{Fit, Fold};
 use crate::ground::Ground;
 use crate::group::{GroupEstimate, are_equal};
 use crate::newcomers::Newcomers;
+use crate::outcome::Outcome;
 use crate::search::{ArmSearch, Ask, Queries};
 use crate::survival::SurvivalCurve;
 use std::borrow::Cow;
@@ -167,6 +168,10 @@ impl<'a> Search<'a> {
         if !are_equal(&counts) {
             outcomes.iter_mut().zip(&counts).for_each(|(outcome, count)| outcome.weight *= count);
         }
+        // In the pool's order of time, in which estimates are summed.
+        let mut ranked: Vec<(u32, Outcome)> = members.iter().map(|&m| pool.rank(m)).zip(outcomes).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let outcomes = ranked.into_iter().map(|(_, outcome)| outcome).collect();
         MatchGroup {
             shares: units.iter().map(|&i| metric.shares(x, cohort.covariates(i as usize))).collect(),
             weights: metric.weights.clone(),

@@ -53,7 +53,7 @@ fn of_adjusted(n: f64, p: f64, options: &AdjustedOptions, audited: bool, threads
     // Covariates as recorded and scaled, outcomes, pools.
     let cohort = 8.0 * (2.0 * p + 5.0) + 50.0;
     // What each fold's model says of each unit; effects, twice while they are put in order; what each deal adds.
-    let units = 100.0 + 16.0 * folds + 1000.0 + 150.0 * (deals.len() - 1) as f64;
+    let units = 200.0 + 112.0 * folds + 1600.0 + 700.0 * (deals.len() - 1) as f64;
     let fits = at_once * (500.0 + 18.0 * p) + 60.0;
     // One arm of one fold under one metric, for each unit of the arm.
     let index = 90.0 + 10.0 * p;

@@ -123,8 +123,11 @@ proptest! {
                     let members: Vec<f64> = candidates.iter().flat_map(|&j| cohort.covariates(j as usize)).copied().collect();
                     let reference = if members.is_empty() { Points { dim: 1, coords: vec![] } } else { metric.place(&members) };
                     let size = k.min(candidates.len());
-                    let expected = scan(&reference, &metric.place(cohort.covariates(i)), size);
-                    let expected: Vec<u32> = expected.index.iter().map(|&m| candidates[m as usize]).collect();
+                    // Whoever is as far as the last shares its place.
+                    let all = scan(&reference, &metric.place(cohort.covariates(i)), candidates.len());
+                    let last = size.checked_sub(1).map_or(-1.0, |l| all.squared_distance[l]);
+                    let near = all.index.iter().zip(&all.squared_distance).filter(|(_, d)| **d <= last);
+                    let expected: Vec<u32> = near.map(|(&m, _)| candidates[m as usize]).collect();
                     prop_assert_eq!(&group.units, &expected);
                     prop_assert!(group.units.iter().all(|&j| admissible(&cohort, &constraints, i, j as usize)));
                 }
