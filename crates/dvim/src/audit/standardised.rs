@@ -10,7 +10,7 @@
 //! functions (drawn 4,000 times, always with the same draws).
 //!
 //! RMST and its two parts are functions of p and m of a patient, so their influence is, by the chain rule, that of p
-//! and of m times the slopes ([`crate::curve`]). Nothing is divided by the chance of an event: these averages cannot
+//! and of m times the slopes (`curve.rs`). Nothing is divided by the chance of an event: these averages cannot
 //! explode.
 
 use super::average::{AverageEffect, Populations};
