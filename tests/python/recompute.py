@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 
-def kaplan_meier(time, event, horizon):
-    """S(H) and the mean event time before H, straight from the definitions."""
+def kaplan_meier(time, event, share, horizon):
+    """S(H) and the mean event time before H, straight from the definitions; each unit counts by its share."""
     survival, area, last = 1.0, 0.0, 0.0
     for t in np.unique(time[event]):
         area += survival * (t - last)
-        survival *= 1 - np.sum(event & (time == t)) / np.sum(time >= t)
+        survival *= 1 - np.sum(share[event & (time == t)]) / np.sum(share[time >= t])
         last = t
     area += survival * (horizon - last)
     return survival, (area - horizon * survival) / (1 - survival) if survival < 1 else np.nan
@@ -47,10 +47,15 @@ def effects(cohort, run, horizon, k, rows):
             members = np.flatnonzero(pool.treatment.to_numpy() == arm)
             for metric in ["cure", "time"]:
                 placed = x * np.sqrt(weights[f"{metric}_weight"].to_numpy())
-                # Added column by column, as docs/methods.md says: ties are ties of this very number.
+                # Added column by column, as docs/methods.md says: ties are ties of this very number, to 1e-12.
                 squared = np.add.accumulate((placed[members] - placed[i]) ** 2, axis=1)[:, -1]
-                nearest = members[np.argsort(squared, kind="stable")[:k]]
-                result[metric, name] = kaplan_meier(time[nearest], event[nearest], horizon)
+                last = np.sort(squared)[k - 1]
+                nearer, tied = squared < last * (1 - 1e-12), np.isclose(squared, last, rtol=1e-12, atol=0)
+                # Who is as far as the last shares the places that are left.
+                share = np.where(nearer, 1.0, np.where(tied, (k - nearer.sum()) / tied.sum(), 0.0))
+                group = share > 0
+                nearest = members[group]
+                result[metric, name] = kaplan_meier(time[nearest], event[nearest], share[group], horizon)
         cure = result["cure", "treated"][0] - result["cure", "control"][0]
         delay = result["time", "treated"][1] - result["time", "control"][1]
         yield found.iloc[i], cure, delay
