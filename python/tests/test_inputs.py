@@ -95,7 +95,7 @@ def test_dicts_arrays_and_structured_arrays(cohort, fitted):
     same(dvim.fit(cohort.to_records(index=False), **GIVEN), fitted)
     x = cohort.drop(columns=["time", "event", "treatment"])
     same(dvim.fit(x.to_numpy(), names=list(x.columns), time=cohort.time.to_numpy(), event=cohort.event.to_numpy() == 1,
-                  treatment=cohort.treatment.to_numpy(), horizon=800, group_size=20), fitted)
+                  treatment=cohort.treatment.to_numpy(), horizon=800, group_size=20, estimator="paper"), fitted)
 
 
 def test_scikit_survival_outcome(cohort, fitted):
