@@ -96,19 +96,20 @@ class Analysis:
         return Audit(json.loads(found), json.loads(averages), words, self._kind)
 
     def balance(self) -> Any:
-        """How alike the arms are in each covariate, before matching and in the groups matched for cure and for time:
-        standardised differences, variance ratios, Kolmogorov–Smirnov distances. One row for each covariate."""
+        """How alike the arms are in each covariate, before matching, in the groups matched for cure and for time, and,
+        under the adjusted estimator, weighted as its averages weigh patients (``average``): standardised differences,
+        variance ratios, Kolmogorov–Smirnov distances. One row for each covariate."""
         found = self._audit.get("balance")
         if found is None:
             why = "; ".join(self._audit.get("left_out", [])) or "the run was made without it"
             raise Refused(
-                f"error: this run has no balance: {why}\n  rule:   balance is that of the groups of the paper's estimator\n"
-                "  remedy: fit with estimator=\"paper\""
+                f"error: this run has no balance: {why}\n  rule:   balance is part of the audit, and of cohorts without case weights\n"
+                "  remedy: fit with audit=True and without weights"
             )
         rows = []
         for c in found["covariates"]:
             row = {"covariate": c["covariate"]}
-            for when in ("before", "cure", "time"):
+            for when in ("before", "cure", "time", *(["average"] if "average" in c else [])):
                 row.update({f"{what}_{when}": c[when][what] for what in ("difference", "variance_ratio", "ks")})
             rows.append(row)
         return _frames.of_records(self._kind, rows)

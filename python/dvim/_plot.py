@@ -251,15 +251,17 @@ class Plots:
             return ax
 
     def balance(self, ax: Any = None) -> Any:
-        """How far the arms are apart in each covariate: before matching, and in the groups."""
+        """How far the arms are apart in each covariate: as they are, and in the groups or as the averages weigh patients."""
         self._a.balance()
         rows = sorted(self._a._audit["balance"]["covariates"], key=lambda c: abs(c["before"]["difference"]))
         with _styled() as plt:
             ax = _axes(plt, ax, figsize=(5.6, 0.9 + 0.26 * len(rows)))
             place = np.arange(len(rows))
-            for when, label, ink, mark in (("before", "before matching", "grey", "X"),
-                                           ("cure", "matched for cure", "cure", "o"),
-                                           ("time", "matched for time", "time", "D")):
+            states = [("before", "before matching", "grey", "X"), ("cure", "matched for cure", "cure", "o"),
+                      ("time", "matched for time", "time", "D")]
+            if rows and "average" in rows[0]:
+                states = [("before", "as they are", "grey", "X"), ("average", "weighted as in the averages", "treated", "D")]
+            for when, label, ink, mark in states:
                 x = [abs(c[when]["difference"]) for c in rows]
                 ax.plot(x, place, mark, color=INK[ink], ms=5, label=label)
             ax.axvline(0.1, color=INK["axis"], lw=1, ls=(0, (4, 2)))

@@ -327,6 +327,7 @@ fn main() -> std::io::Result<()> {
         before: [0.42, -0.31, 0.05, 0.22, 0.18, -0.09, 0.27, 0.01][i],
         cure: Some([0.08, 0.02, 0.04, 0.05, 0.15, 0.08, 0.03, 0.02][i]),
         time: Some([0.03, 0.11, 0.06, 0.17, 0.02, 0.07, 0.05, 0.03][i]),
+        average: None,
     });
     let love =
         LovePlot { about: about("Balance before and after matching"), rows: rows.collect(), threshold: Some(0.1) };

@@ -116,6 +116,9 @@ pub struct CovariateRecord {
     pub cure: AgreementRecord,
     /// In the groups matched for time.
     pub time: AgreementRecord,
+    /// Weighted as the averages weigh patients, under the adjusted estimator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average: Option<AgreementRecord>,
 }
 
 /// How a pool is used under a metric.
@@ -188,6 +191,7 @@ impl BalanceRecord {
             before: c.before.into(),
             cure: c.cure.into(),
             time: c.time.into(),
+            average: c.average.map(AgreementRecord::from),
         });
         BalanceRecord {
             covariates: covariates.collect(),
@@ -451,7 +455,7 @@ pub struct AuditRecord {
     /// What is not there, and why.
     #[serde(default)]
     pub left_out: Vec<String>,
-    /// Balance and overlap; `null` under the adjusted estimator.
+    /// Balance and overlap; `null` under case weights.
     pub balance: Option<BalanceRecord>,
     /// Standardised survival curves of the arms, for each population.
     #[serde(default)]
@@ -657,17 +661,23 @@ fn balance_words(b: &BalanceRecord) -> String {
     out.push_str("\nBalance: standardised differences between the arms, the largest before matching first\n");
     let mut order: Vec<&CovariateRecord> = b.covariates.iter().collect();
     order.sort_by(|x, y| y.before.difference.abs().total_cmp(&x.before.difference.abs()));
-    let mut grid = Grid::new(1, &["", "before", "for cure", "for time", "variance ratio", "KS before", "KS for cure"]);
+    let weighted = b.covariates.iter().any(|c| c.average.is_some());
+    let heads: &[&str] = if weighted {
+        &["", "before", "in the averages", "variance ratio", "KS before", "KS in the averages"]
+    } else {
+        &["", "before", "for cure", "for time", "variance ratio", "KS before", "KS for cure"]
+    };
+    let mut grid = Grid::new(1, heads);
     for c in order.iter().take(10) {
-        grid.row([
-            clip(&c.covariate, 24),
-            format!("{:.3}", c.before.difference),
-            format!("{:.3}", c.cure.difference),
-            format!("{:.3}", c.time.difference),
-            c.cure.variance_ratio.map_or(String::new(), |v| format!("{v:.2}")),
-            format!("{:.3}", c.before.ks),
-            format!("{:.3}", c.cure.ks),
-        ]);
+        let of = c.average.as_ref().unwrap_or(&c.cure);
+        let mut row =
+            vec![clip(&c.covariate, 24), format!("{:.3}", c.before.difference), format!("{:.3}", of.difference)];
+        if !weighted {
+            row.push(format!("{:.3}", c.time.difference));
+        }
+        row.push(of.variance_ratio.map_or(String::new(), |v| format!("{v:.2}")));
+        row.extend([format!("{:.3}", c.before.ks), format!("{:.3}", of.ks)]);
+        grid.row(row);
     }
     out.push_str(&grid.render());
     if order.len() > 10 {

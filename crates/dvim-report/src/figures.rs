@@ -458,18 +458,19 @@ pub fn balance(of: &BalanceRecord, look: &Look) -> LovePlot {
         .map(|c| LoveRow {
             covariate: c.covariate.clone(),
             before: c.before.difference,
-            cure: Some(c.cure.difference),
-            time: Some(c.time.difference),
+            cure: c.average.is_none().then_some(c.cure.difference),
+            time: c.average.is_none().then_some(c.time.difference),
+            average: c.average.as_ref().map(|a| a.difference),
         })
         .collect();
     let over = |value: fn(&LoveRow) -> f64| rows.iter().filter(|r| value(r).abs() > 0.1).count();
-    let description = format!(
-        "Standardised differences of {} covariates. Beyond 0.1: {} before matching, {} in the groups for cure, {} in those for time.",
-        rows.len(),
-        over(|r| r.before),
-        over(|r| r.cure.unwrap_or(0.0)),
-        over(|r| r.time.unwrap_or(0.0))
-    );
+    let before = format!("Standardised differences of {} covariates. Beyond 0.1: {}", rows.len(), over(|r| r.before));
+    let description = if rows.iter().any(|r| r.average.is_some()) {
+        format!("{before} as they are, {} weighted as in the averages.", over(|r| r.average.unwrap_or(0.0)))
+    } else {
+        let (cure, time) = (over(|r| r.cure.unwrap_or(0.0)), over(|r| r.time.unwrap_or(0.0)));
+        format!("{before} before matching, {cure} in the groups for cure, {time} in those for time.")
+    };
     LovePlot { about: look.about("Balance of the covariates", description), rows, threshold: Some(0.1) }
 }
 

@@ -193,7 +193,8 @@ fn all_figures(values: &[f64], name: &str, width: f64) -> Vec<(&'static str, Str
             assert_sound("forest", || figure.svg())
         }),
         ("love", {
-            let row = |&v: &f64| LoveRow { covariate: name.into(), before: v, cure: Some(-v), time: None };
+            let row =
+                |&v: &f64| LoveRow { covariate: name.into(), before: v, cure: Some(-v), time: None, average: None };
             let figure = LovePlot { about: about(), rows: values.iter().map(row).collect(), threshold: Some(0.1) };
             assert_sound("love", || figure.svg())
         }),

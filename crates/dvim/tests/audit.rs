@@ -3,14 +3,15 @@
 use dvim::internal::analysis::{self, Analysis, average};
 use dvim::internal::audit::Audit;
 use dvim::internal::audit::average::{By, average_effects};
-use dvim::internal::audit::balance::Balance;
+use dvim::internal::audit::balance::{Balance, CovariateBalance};
 use dvim::internal::audit::follow_up::{FollowUp, Verdict};
 use dvim::internal::audit::passes::{Gather, Group, Walk};
 use dvim::internal::audit::sensitivity;
+use dvim::internal::audit::verdict;
 use dvim::internal::cohort::{Arm, Cohort};
 use dvim::internal::constraint::Constraints;
 use dvim::internal::estimand::Estimand;
-use dvim::internal::options::Options;
+use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::simulate::{Scenario, Simulated, simulate};
 use dvim::internal::survival::Summary;
 use dvim::internal::watch::Unwatched;
@@ -334,4 +335,34 @@ fn an_audit_that_was_not_asked_for() {
         let with = with.expect("it is listed");
         assert!((a.estimate.unwrap() - with.estimate.unwrap()).abs() < 1e-9 && a.se.is_none(), "{a:?} {with:?}");
     }
+}
+
+/// The verdict on a corrected average judges the weights of that average, not the groups before the correction: a
+/// measured confounder whose propensity is right is balanced by them, whatever the groups are.
+#[test]
+fn a_corrected_average_is_judged_by_its_own_weights() {
+    let world = simulate(Scenario::BothOverlap, 1_500, true, 12);
+    let few = AdjustedOptions { splits: Some(3), folds: 3, ..AdjustedOptions::default() };
+    let options = Options { estimator: Estimator::Adjusted(few), ..Options::default() };
+    let found = analysis::run(&world.cohort, &options, &Unwatched).expect("a run");
+    let audit = Audit::of(&world.cohort, &found, &[]).expect("an audit");
+    let balance = audit.balance.as_ref().expect("balance");
+    let worst = |of: &dyn Fn(&CovariateBalance) -> f64| balance.covariates.iter().map(of).fold(0.0, f64::max);
+    let average = |c: &CovariateBalance| c.average.expect("corrected averages have weights").difference.abs();
+    assert!(worst(&|c| c.before.difference.abs()) > 0.3, "this cohort is confounded");
+    assert!(worst(&|c| c.cure.difference.abs()) > 0.1, "its groups are not balanced");
+    assert!(worst(&average) < 0.1, "the weights of its averages are: {}", worst(&average));
+    let verdict = verdict::Verdict::of(&found, &audit);
+    assert!(verdict.reasons.iter().all(|r| r.code != "unbalanced"), "{:?}", verdict.reasons);
+    // Without overlap in a covariate the weights cannot balance it, and the verdict says so.
+    let mut units = world.cohort.to_units();
+    for i in 0..1_500 {
+        if world.cohort.arm(i) == Arm::Treated {
+            units.covariates[20 * i + 19] += 4.0;
+        }
+    }
+    let apart = Cohort::from_parts(units, None, world.cohort.horizon()).expect("a cohort");
+    let found = analysis::run(&apart, &options, &Unwatched).expect("a run");
+    let verdict = verdict::Verdict::of(&found, &Audit::of(&apart, &found, &[]).expect("an audit"));
+    assert!(verdict.reasons.iter().any(|r| r.code == "unbalanced"), "{:?}", verdict.reasons);
 }

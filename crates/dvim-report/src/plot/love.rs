@@ -1,4 +1,4 @@
-//! Love plots: balance of each covariate before and after matching, under both metrics.
+//! Love plots: balance of each covariate before and after matching under both metrics, or as the averages weigh.
 
 use super::canvas::{Canvas, Label, SMALL, Style};
 use super::frame::{Frame, Key, Rows, legend};
@@ -20,6 +20,15 @@ pub struct LoveRow {
     pub cure: Option<f64>,
     /// Within groups matched for the time effect.
     pub time: Option<f64>,
+    /// Weighted as the averages weigh patients.
+    pub average: Option<f64>,
+}
+
+impl LoveRow {
+    /// What there is, in the order of the legend.
+    fn values(&self) -> [Option<f64>; 4] {
+        [Some(self.before), self.cure, self.time, self.average]
+    }
 }
 
 /// Absolute standardised mean differences, the worst before matching first. With more than 40 covariates the first 40
@@ -49,7 +58,7 @@ impl LovePlot {
             rows.truncate(MOST);
         }
         for row in &rows {
-            for value in [Some(row.before), row.cure, row.time].into_iter().flatten() {
+            for value in row.values().into_iter().flatten() {
                 extent.add(value.abs());
             }
         }
@@ -64,12 +73,18 @@ impl LovePlot {
         }
 
         let states = [
-            ("before matching", Ink::Muted, Marker::Circle, true),
+            (
+                if rows.iter().any(|r| r.average.is_some()) { "as they are" } else { "before matching" },
+                Ink::Muted,
+                Marker::Circle,
+                true,
+            ),
             ("matched for cure", Ink::Cure, Marker::Diamond, false),
             ("matched for time", Ink::Time, Marker::Square, false),
+            ("weighted as in the averages", Ink::Text, Marker::Diamond, false),
         ];
-        let used = |s: usize| s == 0 || rows.iter().any(|r| if s == 1 { r.cure.is_some() } else { r.time.is_some() });
-        let items: Vec<(Key, &str)> = (0..3)
+        let used = |s: usize| rows.iter().any(|r| r.values()[s].is_some());
+        let items: Vec<(Key, &str)> = (0..4)
             .filter(|&s| used(s))
             .map(|s| (Key::Point(states[s].1, states[s].2, states[s].3), states[s].0))
             .collect();
@@ -88,7 +103,8 @@ impl LovePlot {
         for (i, row) in rows.iter().enumerate() {
             let y = layout.y(i);
             layout.name(&mut canvas, i, &row.covariate, false);
-            let marks: Vec<(f64, usize)> = [Some(row.before), row.cure, row.time]
+            let marks: Vec<(f64, usize)> = row
+                .values()
                 .into_iter()
                 .enumerate()
                 .filter_map(|(s, v)| Some((v?.abs(), s)))

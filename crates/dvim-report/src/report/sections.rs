@@ -353,10 +353,12 @@ fn balance(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
         b.say("Balance and overlap are not in the files of this run.");
         return;
     };
-    b.figure(
-        |look| figures::balance(of, look).svg(),
-        "Standardised difference of each covariate between the arms, among the estimated patients: before matching, in the groups matched for cure, and in those matched for time. A covariate without weight in a metric need not be balanced under it.",
-    );
+    let caption = if of.covariates.iter().any(|c| c.average.is_some()) {
+        "Standardised difference of each covariate between the arms: as they are, and weighted as the averages weigh patients (by the inverse chance of their treatment)."
+    } else {
+        "Standardised difference of each covariate between the arms, among the estimated patients: before matching, in the groups matched for cure, and in those matched for time. A covariate without weight in a metric need not be balanced under it."
+    };
+    b.figure(|look| figures::balance(of, look).svg(), caption);
     let rows = of.uses.iter().map(|u| {
         vec![
             format!("{}, for {}", u.arm, u.metric),

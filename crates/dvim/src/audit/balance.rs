@@ -1,5 +1,6 @@
-//! Are the groups comparable? Balance of the covariates before and after matching under each metric, how often each
-//! patient is used, and who has no comparable patient in the other arm.
+//! Are the arms comparable? Balance of the covariates before and after matching under each metric, and, where averages
+//! are corrected, under the weights that they use; how often each patient is used, and who has no comparable patient in
+//! the other arm.
 //!
 //! A unit j of the pool of arm z has the weight `w_j`, the sum over the groups of the estimated units of its share in
 //! the group. With these weights the two pools stand for the same units, so their covariates should agree with each
@@ -43,6 +44,8 @@ pub struct CovariateBalance {
     pub cure: Agreement,
     /// In the groups matched for time.
     pub time: Agreement,
+    /// Weighted as the averages weigh what patients' outcomes add; `None` where averages are those of the groups.
+    pub average: Option<Agreement>,
 }
 
 /// How the units of one pool are used under one metric.
@@ -106,11 +109,16 @@ impl Balance {
     /// The balance of a run.
     pub fn of(walk: &Walk<'_>) -> Balance {
         let seen = walk.gather(|arm, side| Counts::new(walk, arm, side));
-        Balance::from_counts(walk, part(&seen, |s| s))
+        Balance::from_counts(walk, part(&seen, |s| s), None)
     }
 
-    /// The same from what the walk gathered.
-    pub(super) fn from_counts(walk: &Walk<'_>, found: Four<&Counts>) -> Balance {
+    /// The same from what the walk gathered. `average` is what a unit of the cohort counts in the averages, where that is
+    /// not by groups.
+    pub(super) fn from_counts(
+        walk: &Walk<'_>,
+        found: Four<&Counts>,
+        average: Option<&(dyn Fn(u32) -> f64 + Sync)>,
+    ) -> Balance {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let uses: Vec<Uses> = Arm::BOTH
             .into_iter()
@@ -136,7 +144,7 @@ impl Balance {
             })
             .collect();
         let covariates =
-            (0..cohort.n_covariates()).into_par_iter().map(|j| covariate_balance(cohort, &uses, j)).collect();
+            (0..cohort.n_covariates()).into_par_iter().map(|j| covariate_balance(cohort, &uses, average, j)).collect();
 
         let mut nearest_other = [[0.0; 3]; 2];
         let mut limit = [None; 2];
@@ -209,7 +217,12 @@ struct Values {
     order: Vec<(u8, u32)>,
 }
 
-fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalance {
+fn covariate_balance(
+    cohort: &Cohort,
+    uses: &[Uses],
+    average: Option<&(dyn Fn(u32) -> f64 + Sync)>,
+    j: usize,
+) -> CovariateBalance {
     let of = Arm::BOTH
         .map(|z| -> Vec<f64> { uses[2 * z.index()].units.iter().map(|&i| cohort.covariates(i as usize)[j]).collect() });
     let mut order: Vec<(u8, u32)> =
@@ -229,6 +242,11 @@ fn covariate_balance(cohort: &Cohort, uses: &[Uses], j: usize) -> CovariateBalan
         before: agreement(&values, plain, spread),
         cure: agreement(&values, after(Estimand::Cure), spread),
         time: agreement(&values, after(Estimand::Time), spread),
+        average: average.map(|weigh| {
+            let weights =
+                Arm::BOTH.map(|z| -> Vec<f64> { uses[2 * z.index()].units.iter().map(|&i| weigh(i)).collect() });
+            agreement(&values, [&weights[0], &weights[1]], spread)
+        }),
     }
 }
 

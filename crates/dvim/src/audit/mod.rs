@@ -54,7 +54,7 @@ pub struct Audit {
     pub averages: Vec<AverageEffect>,
     /// Follow-up of all, the treated, the control.
     pub follow_up: [FollowUp; 3],
-    /// Balance and overlap; `None` under the adjusted estimator.
+    /// Balance and overlap; `None` under case weights.
     pub balance: Option<Balance>,
     /// Standardised survival curves of the arms; empty where the estimator gives none.
     pub curves: Vec<Standardised>,
@@ -74,8 +74,9 @@ pub struct Audit {
     pub heterogeneity: Heterogeneity,
 }
 
-/// What an audit of the adjusted estimator takes from groups, and why it compares no group sizes.
-pub const GROUPS_ALONE: &str = "balance is that of the match groups alone, before the correction; group sizes are not compared, since each split chose its own (their losses are in summary.json)";
+/// Why an audit of the adjusted estimator compares no group sizes.
+pub const NO_SIZES_CHOSEN: &str =
+    "group sizes are not compared, since each split chose its own (their losses are in summary.json)";
 /// Why a run that did not ask for an audit has averages without standard errors.
 pub const NOT_ASKED: &str = "the audit was not asked for, so there are no standard errors and intervals of averages, nor balance, heterogeneity and sensitivity";
 /// Why an audit of a constrained run compares no group sizes.
@@ -120,8 +121,8 @@ impl Audit {
         Ok(Audit { asked: false, averages, ..rest })
     }
 
-    /// Audits corrected estimates: averages and heterogeneity by influence functions ([`one_step`]); what is read off
-    /// curves, from the groups alone.
+    /// Audits corrected estimates: averages and heterogeneity by influence functions ([`one_step`]), the rest from the
+    /// corrected curves; groups give their own balance and what is known of the censored.
     fn of_corrected(walk: &Walk<'_>, scores: &Scores<'_>, populations: &Populations) -> Audit {
         let (cohort, analysis) = (walk.cohort, walk.analysis);
         let mut averages = scores.averages(populations);
@@ -134,9 +135,11 @@ impl Audit {
         });
         let effect = averages.iter().find(|a| a.estimand == "cure_effect").and_then(|a| a.estimate);
         let (plain, weighted) = (cohort.extras().is_empty(), cohort.extras().weight.is_some());
-        let left_out = [(true, GROUPS_ALONE), (!plain, NO_BOUNDS), (weighted, NO_BALANCE)];
+        let left_out = [(true, NO_SIZES_CHOSEN), (!plain, NO_BOUNDS), (weighted, NO_BALANCE)];
         Audit {
-            balance: (!weighted).then(|| Balance::from_counts(walk, part(&seen, |s| &s.counts))),
+            balance: (!weighted).then(|| {
+                Balance::from_counts(walk, part(&seen, |s| &s.counts), Some(&|unit| scores.average_weight(unit)))
+            }),
             horizons: scores.horizons(populations, &grid, &sensitivity::horizon_grid(cohort)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
             censoring: sensitivity::from_known(walk, part(&seen, |s| &s.known))
@@ -148,7 +151,7 @@ impl Audit {
             averages,
             curves,
             left_out: left_out.into_iter().filter(|(is, _)| *is).map(|(_, why)| why).collect(),
-            ..Audit::without_groups(cohort, populations, GROUPS_ALONE)
+            ..Audit::without_groups(cohort, populations, NO_SIZES_CHOSEN)
         }
     }
 
@@ -219,7 +222,7 @@ impl Audit {
             by: populations.by.clone(),
             left_out: if walk.is_constrained() { vec![NO_SIZES] } else { Vec::new() },
             follow_up: FollowUp::of_all(cohort),
-            balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts))),
+            balance: Some(Balance::from_counts(walk, part(&seen, |s| &s.counts), None)),
             curves: Vec::new(),
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),

@@ -184,24 +184,28 @@ fn balance(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
     for (side, sides) in [(Estimand::Cure, CURE), (Estimand::Time, TIME)] {
         let weights = &analysis.fit.description.metrics[side].weights;
         let largest = weights.iter().copied().fold(0.0, f64::max);
-        let of = |c: &CovariateBalance| match side {
-            Estimand::Cure => c.cure.difference.abs(),
-            Estimand::Time => c.time.difference.abs(),
+        let of = |c: &CovariateBalance| match (&c.average, side) {
+            (Some(average), _) => average.difference.abs(),
+            (None, Estimand::Cure) => c.cure.difference.abs(),
+            (None, Estimand::Time) => c.time.difference.abs(),
         };
         let weighed = b.covariates.iter().zip(weights);
         let mut off: Vec<(&CovariateBalance, f64)> =
             weighed.filter(|(c, w)| of(c) > UNBALANCED && **w >= COUNTS * largest).map(|(c, w)| (c, *w)).collect();
         off.sort_by(|x, y| of(y.0).total_cmp(&of(x.0)));
         let Some((worst, _)) = off.first() else { continue };
+        let (name, counted) = (side.name(), weights.iter().filter(|w| **w >= COUNTS * largest).count());
+        let place = match worst.average {
+            Some(_) => "weighted as the averages weigh patients,".to_string(),
+            None => format!("in the groups matched for {name}"),
+        };
         reasons.push(Reason {
             code: "unbalanced",
             sides,
             serious: off.iter().any(|(c, w)| of(c) > BADLY_UNBALANCED && *w >= CARRIES * largest),
             words: format!(
-                "in the groups matched for {} the arms still differ by more than {UNBALANCED} standard deviations in {} of {} covariates that count for it, most in {} ({:.2})",
-                side.name(),
+                "{place} the arms still differ by more than {UNBALANCED} standard deviations in {} of {counted} covariates that count for {name}, most in {} ({:.2})",
                 off.len(),
-                weights.iter().filter(|w| **w >= COUNTS * largest).count(),
                 worst.covariate,
                 of(worst)
             ),
