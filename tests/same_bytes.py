@@ -51,8 +51,9 @@ EXPECTED: list[Expected] = [
     Expected(": groups.csv", None, "a column says what each member of a group counts"),
     Expected(": [0-9]+ dvim match stdout", '"counts": ', "and so does match --json"),
     Expected("explore-.*: .*GET .*members", '"counts":', "and the explorer"),
-    Expected("adjusted.*(uses.csv|audit|summary|html)", None, "balance weighs groups of different sizes alike"),
-    Expected("exact|caliper|categor|ties", None, "patients who are equally far share places"),
+    Expected(r"^adjusted[^:]*: .*(uses\.csv|audit|summary|html)", None, "balance weighs groups of different sizes alike"),
+    # What is said on stderr does not change with it.
+    Expected(r"^[^:]*\b(exact|caliper|categories|ties)\b[^:]*: (?!.*stderr)", None, "patients who are equally far share places"),
     Expected("manifest.json", None, "demos, comparisons and studies list their files, so that only those are replaced"),
     Expected("force: 2 dvim fit stderr", None, "an output that exists is refused with a rule and a remedy"),
     Expected("completions: ", None, "the command `dvim clean`"),

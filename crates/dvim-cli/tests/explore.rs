@@ -24,6 +24,17 @@ fn rows(text: &str) -> Vec<Vec<(String, String)>> {
     lines.map(|l| names.iter().zip(l.split(',')).map(|(n, v)| (n.to_string(), v.to_string())).collect()).collect()
 }
 
+/// A program that Ctrl-C ends, even where the tests themselves run in the background and ignore it: what a parent
+/// ignores its children ignore too.
+fn listening_to_interrupts(program: &str) -> Command {
+    if cfg!(target_os = "linux") {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", program]);
+        return command;
+    }
+    Command::new(program)
+}
+
 struct Served {
     child: Child,
     port: u16,
@@ -32,7 +43,7 @@ struct Served {
 
 impl Served {
     fn start(folder: &Path, run: &str) -> Served {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_dvim"))
+        let mut child = listening_to_interrupts(env!("CARGO_BIN_EXE_dvim"))
             .current_dir(folder)
             .args(["explore", run, "--no-open"])
             .stdout(Stdio::piped())

@@ -10,7 +10,7 @@ use dvim::internal::schema::Covariate;
 use dvim::internal::schema::Kind;
 use dvim::internal::simulate::{Scenario, simulate};
 use dvim::internal::watch::Unwatched;
-use dvim_io::run::{EffectsFormat, Origin, open_run, write_run};
+use dvim_io::run::{EffectsFormat, Origin, Run, open_run, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
@@ -49,6 +49,22 @@ fn cohort() -> Cohort {
     Cohort::from_parts(units, Some(schema), w.cohort.horizon()).expect("sound parts")
 }
 
+/// A run that was written to a folder, and opened again.
+fn written(cohort: &Cohort, found: &Analysis, audit: &Audit) -> (tempfile::TempDir, Run) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let target = folder.path().join("run");
+    let origin = Origin {
+        input: InputRecord { file: "t.csv".into(), sha256: String::new(), n_bytes: 1, n_rows: 120 },
+        roles: RolesRecord::simulated(cohort),
+        flow: &Flow { n_rows: 120, steps: Vec::new() },
+        warnings: &[],
+        format: EffectsFormat::Csv,
+    };
+    write_run(&target, false, cohort, found, audit, origin).expect("written");
+    let run = open_run(&target).expect("a run that is in order opens");
+    (folder, run)
+}
+
 /// What is reopened is what was found, to the bit, without finding groups again: under both estimators, with shared
 /// places, and with patients whom constraints leave without groups. Without what was stored groups are found again, and
 /// are the same.
@@ -64,18 +80,8 @@ fn what_was_estimated_is_stored() {
         Options { estimator: adjusted, constraints: exact, ..Options::default() },
     ] {
         let found = analysis::run(&cohort, &options, &Unwatched).expect("a run");
-        let folder = tempfile::tempdir().expect("a folder");
-        let target = folder.path().join("run");
-        let origin = Origin {
-            input: InputRecord { file: "t.csv".into(), sha256: String::new(), n_bytes: 1, n_rows: 120 },
-            roles: RolesRecord::simulated(&cohort),
-            flow: &Flow { n_rows: 120, steps: Vec::new() },
-            warnings: &[],
-            format: EffectsFormat::Csv,
-        };
         let audit = Audit::not_asked(&cohort, &found, &[]).expect("an audit");
-        write_run(&target, false, &cohort, &found, &audit, origin).expect("written");
-        let run = open_run(&target).expect("a run that is in order opens");
+        let (_folder, run) = written(&cohort, &found, &audit);
         for stored in [run.stored.clone(), None] {
             let again = Analysis::reopened(run.fit.clone(), &run.corrected, stored, &run.cohort, &Unwatched);
             let again = again.expect("reopened");
@@ -91,24 +97,14 @@ fn files() -> &'static (Vec<u8>, Vec<u8>) {
     FILES.get_or_init(|| {
         let cohort = cohort();
         let found = analysis::run(&cohort, &Options { group_size: 5, ..Options::paper() }, &Unwatched).expect("a run");
-        let folder = tempfile::tempdir().expect("a folder");
-        let target = folder.path().join("run");
-        let origin = Origin {
-            input: InputRecord { file: "t.csv".into(), sha256: String::new(), n_bytes: 1, n_rows: 120 },
-            roles: RolesRecord::simulated(&cohort),
-            flow: &Flow { n_rows: 120, steps: Vec::new() },
-            warnings: &[],
-            format: EffectsFormat::Csv,
-        };
         let audit = Audit::of(&cohort, &found, &[]).expect("an audit");
-        write_run(&target, false, &cohort, &found, &audit, origin).expect("written");
-        let run = open_run(&target).expect("a run that is in order opens");
+        let (folder, run) = written(&cohort, &found, &audit);
         assert_eq!(run.cohort, cohort);
         assert_eq!(run.fit, found.fit);
         assert!(run.changed.is_empty(), "{:?}", run.changed);
         let again = Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &Unwatched).expect("reopened");
         assert_eq!(again, found);
-        let read = |name: &str| fs::read(target.join(name)).expect("a file");
+        let read = |name: &str| fs::read(folder.path().join("run").join(name)).expect("a file");
         (read("summary.json"), read("run.dvim"))
     })
 }

@@ -302,15 +302,28 @@ fn remark(settings: &Settings) -> String {
 
 /// As Markdown.
 pub fn markdown(settings: &Settings, found: &[Row]) -> String {
-    let (columns, rows) = grid(found);
-    format!("# {TITLE}\n\n{}\n{}\n", markdown_table(&columns, &rows), remark(settings))
+    titled_markdown(TITLE, &grid(found), &remark(settings))
 }
 
 /// As text for a terminal.
 pub fn text(settings: &Settings, found: &[Row]) -> String {
-    let (columns, rows) = grid(found);
+    titled_text(TITLE, 2, grid(found), &remark(settings))
+}
+
+/// A table under a title, with a remark, as Markdown.
+pub(crate) fn titled_markdown(title: &str, (columns, rows): &(Vec<String>, Vec<Vec<String>>), remark: &str) -> String {
+    format!("# {title}\n\n{}\n{remark}\n", markdown_table(columns, rows))
+}
+
+/// The same as text for a terminal; so many columns are words.
+pub(crate) fn titled_text(
+    title: &str,
+    words: usize,
+    (columns, rows): (Vec<String>, Vec<Vec<String>>),
+    remark: &str,
+) -> String {
     let heads: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut shown = Grid::new(2, &heads);
+    let mut shown = Grid::new(words, &heads);
     rows.into_iter().for_each(|r| shown.row(r));
-    format!("{TITLE}\n\n{}\n{}\n", shown.render(), remark(settings))
+    format!("{title}\n\n{}\n{remark}\n", shown.render())
 }

@@ -3,9 +3,9 @@
 //!
 //! The truth of a patient is the law that drew it; that of a population is the mean over a draw of 100,000.
 
-use crate::coverage::{Coverage, coverage, jobs};
+use crate::coverage::{Coverage, coverage, jobs, titled_markdown, titled_text};
 use crate::record::{BandHeld, Held, Intervals, Settings, UnitsHeld};
-use crate::table::{Records, markdown_table, write_to};
+use crate::table::{Records, write_to};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::arm::{Arm, ByArm};
 use dvim::internal::audit::average::{AverageEffect, Populations};
@@ -15,7 +15,7 @@ use dvim::internal::error::Error;
 use dvim::internal::interval::two_sided;
 use dvim::internal::simulate::{Laws, Scenario, Simulated, simulate};
 use dvim_report::tables::header;
-use dvim_report::text::{Grid as Shown, grouped};
+use dvim_report::text::grouped;
 use rayon::prelude::*;
 
 /// What is looked at, of patients and on average.
@@ -318,15 +318,10 @@ fn remark(settings: &Settings) -> String {
 
 /// As Markdown.
 pub fn markdown(settings: &Settings, found: &[Row]) -> String {
-    let (columns, rows) = grid(found);
-    format!("# {TITLE}\n\n{}\n{}\n", markdown_table(&columns, &rows), remark(settings))
+    titled_markdown(TITLE, &grid(found), &remark(settings))
 }
 
 /// As text for a terminal.
 pub fn text(settings: &Settings, found: &[Row]) -> String {
-    let (columns, rows) = grid(found);
-    let heads: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let mut shown = Shown::new(3, &heads);
-    rows.into_iter().for_each(|r| shown.row(r));
-    format!("{TITLE}\n\n{}\n{}\n", shown.render(), remark(settings))
+    titled_text(TITLE, 3, grid(found), &remark(settings))
 }
