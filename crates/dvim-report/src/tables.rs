@@ -374,7 +374,7 @@ impl<'a> EffectRow<'a> {
             for z in ARMS {
                 let median = curves.as_ref().and_then(|c| c.median(z, layout.quantile));
                 out.push(Cell::maybe(median.map(|m| m.0)));
-                out.push(Cell::maybe(median.map(|m| m.1)));
+                out.push(Cell::maybe(median.and_then(|m| m.1)));
                 out.push(Cell::maybe(median.and_then(|m| m.2[0])));
                 out.push(Cell::maybe(median.and_then(|m| m.2[1])));
             }

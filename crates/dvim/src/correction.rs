@@ -193,10 +193,11 @@ fn cure_variance(group: &GroupEstimate, smoothed: f64, within: f64) -> f64 {
     within / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
 }
 
-/// Variance of `ln m_G`; below two events that of an exponential time.
+/// Variance of `ln m_G`, never below what so few or so tied events can know; below two events that of an exponential
+/// time.
 fn time_variance(group: &GroupEstimate) -> f64 {
-    match (group.curve.mean_event_time(), group.curve.mean_event_time_se()) {
-        (Some(m), Some(se)) if m > 0.0 => (se / m) * (se / m),
+    match (group.curve.mean_event_time(), group.curve.mean_event_time_se(), group.curve.least_spread()) {
+        (Some(m), Some(se), Some(least)) if m > 0.0 => (se / m).max(least.min(1.0)).powi(2),
         _ => 1.0,
     }
 }

@@ -113,6 +113,9 @@ fn dot(a: &[f64; CELLS + 1], b: &[f64; CELLS + 1]) -> f64 {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shape(pub [f32; INNER]);
 
+/// A curve that falls by more than this between two knots is not known in between.
+pub(crate) const STEEP: f64 = 0.25;
+
 /// Shares of events are kept so far from 0 and 1, so that they have odds.
 const LEAST_SHARE: f64 = 1e-4;
 
@@ -221,7 +224,8 @@ impl Ends {
         let parts = split_rmst(self.cured, self.mean_event_time, self.horizon);
         let wald = |(value, slopes): (f64, [f64; 4])| {
             let se = self.form(&slopes, &slopes).max(0.0).sqrt();
-            (value, Interval { se: Some(se), low: value - quantile * se, high: value + quantile * se })
+            let end = |by: f64| (value + by * quantile * se).clamp(-self.horizon, self.horizon);
+            (value, Interval { se: Some(se), low: end(-1.0), high: end(1.0) })
         };
         RmstSplit {
             effect: difference(&of, between),
@@ -505,7 +509,8 @@ impl<'g> Curves<'g> {
 
     /// The median in an arm, its standard error, and the times at which the limits of S reach a half
     /// [Brookmeyer & Crowley 1982]; an end that is not reached by H is `None`.
-    pub fn median(&self, arm: Arm, quantile: f64) -> Option<(f64, f64, [Option<f64>; 2])> {
+    /// Its standard error is `None` where the curve is so flat that it would be beyond H.
+    pub fn median(&self, arm: Arm, quantile: f64) -> Option<(f64, Option<f64>, [Option<f64>; 2])> {
         let (curve, grid) = (&self.of[arm], self.grid());
         let value = curve.quantile(0.5)?;
         let at = self.survival(arm, value, quantile).1;
@@ -539,8 +544,12 @@ impl<'g> Curves<'g> {
             }
             (k, before) = (k + 1, after);
         };
-        let ends = [Some(low.min(value)), high.map(|t| t.max(value))];
-        Some((value, at.se.unwrap_or(f64::NAN) / density.max(1e-12 / grid.horizon()), ends))
+        // Where the curve falls steeply between two knots, its course there is not known.
+        let steep = (1.0 - curve.cured) * (curve.shares[cell + 1] - curve.shares[cell]) > STEEP;
+        let (from, to) = if steep { (grid.times[cell], grid.times[cell + 1]) } else { (value, value) };
+        let ends = [Some(low.min(value).min(from)), high.map(|t| t.max(value).max(to))];
+        let se = at.se.map(|se| se / density.max(1e-12 / grid.horizon())).filter(|se| *se <= grid.horizon());
+        Some((value, se, ends))
     }
 }
 

@@ -197,11 +197,13 @@ pub enum Flag {
     NoEvent(Arm),
     /// With delayed entry an event of a group met few at risk.
     FewAtRisk(Arm),
+    /// One event, or events of one cluster, in the time group: nothing shows how its event times vary.
+    NoTimeInterval(Arm),
 }
 
 impl Flag {
     /// All flags, in the order in which they are written.
-    pub const ALL: [Flag; 8] = [
+    pub const ALL: [Flag; 10] = [
         Flag::CureCarriedForward(Arm::Treated),
         Flag::CureCarriedForward(Arm::Control),
         Flag::TimeCarriedForward(Arm::Treated),
@@ -210,6 +212,8 @@ impl Flag {
         Flag::NoEvent(Arm::Control),
         Flag::FewAtRisk(Arm::Treated),
         Flag::FewAtRisk(Arm::Control),
+        Flag::NoTimeInterval(Arm::Treated),
+        Flag::NoTimeInterval(Arm::Control),
     ];
 
     /// Its name in files.
@@ -223,6 +227,8 @@ impl Flag {
             Flag::NoEvent(Arm::Control) => "no_event_control",
             Flag::FewAtRisk(Arm::Treated) => "few_at_risk_treated",
             Flag::FewAtRisk(Arm::Control) => "few_at_risk_control",
+            Flag::NoTimeInterval(Arm::Treated) => "no_time_interval_treated",
+            Flag::NoTimeInterval(Arm::Control) => "no_time_interval_control",
         }
     }
 
@@ -246,6 +252,10 @@ impl Flag {
             }
             Flag::FewAtRisk(z) => format!(
                 "an event of a {} group met fewer than {FEW_AT_RISK} at risk while others had yet to enter: the curve rests on few",
+                z.name()
+            ),
+            Flag::NoTimeInterval(z) => format!(
+                "the {} time group has one event, or events of one cluster: the time effect has no interval",
                 z.name()
             ),
         }
@@ -366,7 +376,7 @@ impl Effect {
             let wilson = interval::share_at(cure, 1.0);
             let se = cure.survival_se().filter(|se| *se > 0.0).unwrap_or(0.5 * wilson.width());
             covariance[z.index()][z.index()] = se * se;
-            let se = time.mean_event_time_se()?;
+            let se = interval::mean_event_time_se(time, horizon)?;
             covariance[2 + z.index()][2 + z.index()] = se * se;
         }
         Some(Ends { horizon, cured, mean_event_time: mean.into(), covariance })
@@ -410,6 +420,11 @@ impl Effect {
             Flag::TimeCarriedForward(z) => self.groups.time[z].curve.carried_forward(),
             Flag::NoEvent(z) => self.groups.time[z].curve.n_events == 0,
             Flag::FewAtRisk(z) => self.groups.cure[z].curve.thin || self.groups.time[z].curve.thin,
+            Flag::NoTimeInterval(z) => {
+                let curve = &self.groups.time[z].curve;
+                let is_known = curve.mean_event_time_se().is_some() && curve.least_spread().is_some();
+                self.corrected.is_none() && curve.n_events > 0 && !is_known
+            }
         }
     }
 

@@ -7,6 +7,8 @@
 //! | either, corrected by a model | the same | Wald for `logit S` and for `logit(m/H)`, taken back |
 //! | a difference of two arms | those of the arms | MOVER [Newcombe 1998; Zou & Donner 2008] |
 //!
+//! Events that are few, or tied, show too little of how event times vary: a standard error of CMET is never below
+//! [`Summary::least_spread`].
 //! Wilson's interval agrees with the logit one to second order, and unlike it is defined for a group without any
 //! event, where Greenwood's variance is 0 and a Wald interval would be a point.
 //! What no such interval holds: that the members of a group differ from the unit it stands for (bias).
@@ -61,7 +63,8 @@ pub(crate) fn share_at(curve: &Summary, z: f64) -> Interval {
         return Interval { se: None, low: 0.0, high: 1.0 };
     }
     let (low, high) = wilson(curve.survival, curve.effective_size(), z);
-    Interval { se: curve.survival_se(), low, high }
+    // Greenwood's 0 of a group without an event is no standard error.
+    Interval { se: curve.survival_se().filter(|se| *se > 0.0), low, high }
 }
 
 fn wilson(p: f64, n: f64, z: f64) -> (f64, f64) {
@@ -116,8 +119,33 @@ pub fn mean_event_time(curve: &Summary, horizon: f64, confidence: f64) -> Option
 
 /// The same at a normal quantile.
 pub(crate) fn mean_event_time_at(curve: &Summary, horizon: f64, z: f64) -> Option<Interval> {
-    Some(bounded_at(curve.mean_event_time()?, curve.mean_event_time_se()?, horizon, z))
+    Some(bounded_at(curve.mean_event_time()?, mean_event_time_se(curve, horizon)?, horizon, z))
 }
+
+/// The standard error of CMET(H), never below what so few or so tied events can know; `None` below two events.
+pub fn mean_event_time_se(curve: &Summary, horizon: f64) -> Option<f64> {
+    let (m, se) = (curve.mean_event_time()?, curve.mean_event_time_se()?);
+    Some(se.max(m * (horizon - m) / horizon * curve.least_spread()?))
+}
+
+/// The least standard error of an average of shares that `n` units are known of: where nothing varies, z times it
+/// reaches as far as Wilson's interval.
+pub(crate) fn least_share_se(n: f64, z: f64) -> f64 {
+    z / (n + z * z)
+}
+
+/// The interval of an average between 0 and `top`: [`bounded_at`], and Wald, cut at the bounds, so near to one that the
+/// logit scale would reach everywhere.
+pub(crate) fn averaged_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
+    let near = value * (top - value) / top;
+    if z * se <= FARTHEST * near {
+        return bounded_at(value, se, top, z);
+    }
+    Interval { se: Some(se), low: (value - z * se).max(0.0), high: (value + z * se).min(top) }
+}
+
+/// How far an interval of an average may reach on the logit scale.
+const FARTHEST: f64 = 3.0;
 
 /// The interval of a value between 0 and `top` with this standard error: Wald for `logit(value/top)`, taken back.
 /// A value on a bound stays there.

@@ -87,7 +87,9 @@ impl Censoring {
 
     /// 1/G(t−).
     pub fn inverse_before(&self, t: f64) -> f64 {
-        (1.0 / self.watched.before(t)).min(self.largest)
+        let share = self.watched.before(t);
+        // Nobody is watched, and an empty sum is −0.
+        if share > 0.0 { (1.0 / share).min(self.largest) } else { self.largest }
     }
 
     /// The residuals of a unit of which more is known than a time and an event. They are linear in what is seen of it:
@@ -274,6 +276,21 @@ mod tests {
         let of = Censoring::new(&[10.0], &[false], grid, 0.05);
         let other = Outcome { competing: true, ..Outcome::plain(4.0, false) };
         close(&of.residual_of(&of, 0.3, &shares, &other), &of.residual(0.3, &shares, 10.0, false));
+    }
+
+    /// An event after the middle of the part of a cell in which it is the last: nobody is left at risk there.
+    #[test]
+    fn the_last_event_has_a_finite_weight() {
+        let (grid, shares) = even();
+        let units: Vec<_> = (1..10)
+            .map(|i| Outcome { entry: 0.1, ..Outcome::plain(f64::from(i) + 0.95, true) })
+            .map(|u| (u, shares.map(|share| 1.0 - 0.999 * share)))
+            .collect();
+        let entries = Entries::of(&units, &grid, 0.05);
+        for (u, _) in &units {
+            let r = entries.censoring.residual_of(&entries.censoring, 0.001, &shares, u);
+            assert!(r.cure.is_finite() && r.time.is_finite() && r.cure.abs() < 100.0, "{u:?} {r:?}");
+        }
     }
 
     /// Ten thousand event times that are even on (0, 10), 30 % cured; entries even on (0, 8), so that those who had the

@@ -157,11 +157,20 @@ impl Summary {
         Some(f64::sqrt(self.area_spread + self.greenwood * off * off) / (1.0 - self.survival))
     }
 
+    /// What the logit of `m/H`, and so the logarithm of m, varies at least: the standard deviation that event times which
+    /// are even on (0, H) have on that scale, over √(d (d − 1)) for d events. Events that are few or tied say no more.
+    /// `None` below two events, or where all units are of one cluster.
+    pub fn least_spread(&self) -> Option<f64> {
+        least_spread(self.n_events as f64 * self.worth).filter(|_| !self.greenwood.is_nan())
+    }
+
     /// The size n′ of an uncensored sample that would know Ŝ(H) as well: `Ŝ (1 − Ŝ) / Var Ŝ`
     /// [Rothman 1978]. Where the variance is 0 or undefined: the units at risk at H without any event (at
-    /// least 1), the events where the curve is at 0.
+    /// least 1), the events where the curve is at 0. One cluster is worth one unit.
     pub fn effective_size(&self) -> f64 {
-        if self.n_events == 0 {
+        if self.greenwood.is_nan() {
+            1.0
+        } else if self.n_events == 0 {
             (self.n_at_risk as f64 * self.worth).max(1.0)
         } else if self.survival <= 0.0 {
             self.n_events as f64 * self.worth
@@ -534,6 +543,14 @@ impl Influences {
         self.left.resize(horizons.len(), (sorted.len(), past));
         self.summaries.resize(horizons.len(), running.summary);
     }
+}
+
+/// Standard deviation of event times that are even on (0, H), on the logit scale at their mean: H/√12 over H/4.
+const EVEN: f64 = 1.154_700_538_379_251_7;
+
+/// The least standard error of `logit(m/H)` that so many events can give; `None` below two.
+pub(crate) fn least_spread(n_events: f64) -> Option<f64> {
+    (n_events > 1.0).then(|| EVEN / f64::sqrt(n_events * (n_events - 1.0)))
 }
 
 /// dᵢ / (rᵢ (rᵢ − dᵢ)) [Greenwood 1926].

@@ -24,6 +24,7 @@
 //! value for the unit). The `*_corrected` averages subtract it [Abadie & Imbens 2011] and add the variance that the
 //! models' parameters bring: the training set is another sample, so the two variances add.
 
+use super::known::Known;
 use super::one_step::Scores;
 use super::passes::{Gather, Group, Walk, part};
 use super::weighted;
@@ -35,7 +36,7 @@ use crate::curve::Grid;
 use crate::effect::{Effect, Four};
 use crate::error::{Error, Problem, ProblemKind, nearest_names};
 use crate::estimand::{ByEstimand, Estimand};
-use crate::interval::two_sided;
+use crate::interval::{averaged_at, two_sided};
 use crate::joint::Spread;
 use crate::metric::Scaling;
 use crate::phrase;
@@ -370,17 +371,38 @@ pub(super) struct Means {
     pub(super) bias: Option<[(f64, Option<f64>); 2]>,
     /// Covariance of the two means over deals; `None` with one deal.
     pub(super) deals: Option<Spread>,
+    /// The least standard error of each; `None` where nothing shows how it varies.
+    pub(super) least: [Option<f64>; 2],
 }
 
 impl Means {
-    /// Var(a₀θ̂₀ + a₁θ̂₁).
+    /// The standard error of a₀θ̂₀ + a₁θ̂₁; `None` where nothing shows how it varies.
+    fn se(&self, a: [f64; 2]) -> Option<f64> {
+        let mut least = 0.0;
+        for (a, of_arm) in a.iter().zip(self.least).filter(|(a, _)| **a != 0.0) {
+            least += (a * of_arm?).powi(2);
+        }
+        let seen = self.variance(a);
+        seen.is_finite().then(|| seen.max(least).sqrt())
+    }
+
+    /// Var(a₀θ̂₀ + a₁θ̂₁) as it is seen.
     fn variance(&self, a: [f64; 2]) -> f64 {
         let pool = a[0] * a[0] * self.pool_variance[0] + a[1] * a[1] * self.pool_variance[1];
         let s = &self.spread;
         let between =
             a[0] * a[0] * s.variance.control + 2.0 * a[0] * a[1] * s.covariance + a[1] * a[1] * s.variance.treated;
-        let pool = (pool + 2.0 * a[0] * a[1] * self.pool_covariance).max(0.0);
-        pool + between.max(0.0) / self.n as f64
+        // What is unknown stays so.
+        let positive = |v: f64| if v < 0.0 { 0.0 } else { v };
+        positive(pool + 2.0 * a[0] * a[1] * self.pool_covariance) + positive(between) / self.n as f64
+    }
+}
+
+impl Means {
+    /// Takes down what the units whose outcomes they rest on can know at most.
+    pub(super) fn know(&mut self, known: &ByArm<Known>, side: Estimand, horizon: f64, confidence: f64) {
+        let z = two_sided(confidence);
+        self.least = Arm::BOTH.map(|arm| known[arm].least(side, self.mean[arm.index()], horizon, z));
     }
 }
 
@@ -470,6 +492,7 @@ pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: Four<&
         n
     };
     let n_in = ByEstimand::of(counts);
+    let known = walk.known();
     let gathered = walk.each(|arm, side| sums[side][arm].finish(&n_in[side]));
 
     let mut out = Vec::new();
@@ -477,7 +500,10 @@ pub(super) fn from_sums(walk: &Walk<'_>, populations: &Populations, sums: Four<&
         for (p, name) in populations.names.iter().enumerate() {
             let members: Vec<usize> =
                 (0..analysis.units.len()).filter(|&q| populations.of(q).contains(&(p as u16))).collect();
-            let means = means_of(analysis, side, &members, gathered[side].each_ref(), p);
+            let mut means = means_of(analysis, side, &members, gathered[side].each_ref(), p);
+            if let Some(means) = &mut means {
+                means.know(&known, side, horizon, fit.options.confidence);
+            }
             describe(&mut out, side, name, members.len(), means.as_ref(), horizon, fit.options.confidence);
         }
     }
@@ -596,6 +622,7 @@ fn means_of(analysis: &Analysis, side: Estimand, members: &[usize], of: ByArm<&G
         difference_variance: v0 + v1 - 2.0 * cross,
         bias: Some(of.map(|of| (of.bias[p], of.bias_variance[p])).into_array()),
         deals: None,
+        least: [None; 2],
     })
 }
 
@@ -618,7 +645,7 @@ pub(super) fn describe(
         let n = means.map_or(0, |m| m.n);
         let sd =
             means.filter(|m| m.n > 1 && estimand.ends_with("_effect")).map(|m| m.difference_variance.max(0.0).sqrt());
-        let (estimate, se, low, high, bias) = match found {
+        let (estimate, se, low, high, bias) = match found.filter(|found| found.0.is_finite()) {
             Some((v, se, low, high, bias)) => (Some(v), se, low, high, bias),
             None => (None, None, None, None, None),
         };
@@ -642,20 +669,24 @@ pub(super) fn describe(
     let contrast = |a: [f64; 2]| {
         means.map(|m| {
             let value = a[0] * m.mean[0] + a[1] * m.mean[1];
-            (value, m.variance(a).sqrt(), m.bias.map(|[c, t]| a[0] * c.0 + a[1] * t.0))
+            (value, m.se(a), m.bias.map(|[c, t]| a[0] * c.0 + a[1] * t.0))
         })
     };
-    let plain = |a: [f64; 2]| contrast(a).map(|(v, se, bias)| (v, Some(se), Some(v - z * se), Some(v + z * se), bias));
+    // A difference lies as far from 0 as the bound of its arms.
+    let top = match side {
+        Estimand::Cure => 1.0,
+        Estimand::Time => horizon,
+    };
+    let wald = |v: f64, se: Option<f64>, bias: Option<f64>| -> Found {
+        let end = |by: f64| se.map(|se| (v + by * z * se).clamp(-top, top));
+        (v, se, end(-1.0), end(1.0), bias)
+    };
+    let plain = |a: [f64; 2]| contrast(a).map(|(v, se, bias)| wald(v, se, bias));
     // On the logit scale between 0 and `top`.
-    let bounded = |a: [f64; 2], top: f64| {
+    let bounded = |a: [f64; 2]| {
         contrast(a).map(|(v, se, bias)| {
-            let at = |shift: f64| {
-                let odds = v / (top - v) * libm::exp(shift);
-                if odds.is_finite() { top * odds / (1.0 + odds) } else { v }
-            };
-            let reach = z * se * top / (v * (top - v));
-            let (low, high) = if reach.is_finite() { (at(-reach), at(reach)) } else { (v, v) };
-            (v, Some(se), Some(low), Some(high), bias)
+            let interval = se.map(|se| averaged_at(v, se, top, z));
+            (v, se, interval.map(|i| i.low), interval.map(|i| i.high), bias)
         })
     };
     const DIFFERENCE: [f64; 2] = [-1.0, 1.0];
@@ -665,8 +696,8 @@ pub(super) fn describe(
         let [(_, c), (_, t)] = means?.bias?;
         let (v, se, bias) = contrast(a)?;
         let models = c? * a[0] * a[0] + t? * a[1] * a[1];
-        let (v, se) = (v - bias?, f64::sqrt(se * se + models));
-        Some((v, Some(se), Some(v - z * se), Some(v + z * se), None))
+        let v = (v - bias?).clamp(-top, top);
+        Some(wald(v, se.map(|se| f64::sqrt(se * se + models)), None))
     };
     let [control, treated] = [[1.0, 0.0], [0.0, 1.0]];
     match side {
@@ -676,15 +707,15 @@ pub(super) fn describe(
             if is_matched {
                 add("cure_effect_corrected", corrected(DIFFERENCE));
             }
-            add("cure_treated", bounded(treated, 1.0));
-            add("cure_control", bounded(control, 1.0));
+            add("cure_treated", bounded(treated));
+            add("cure_control", bounded(control));
             // log(θ₁/θ₀) has the gradient (−1/θ₀, 1/θ₁).
             let ratio = means.filter(|m| m.mean[0] > 0.0 && m.mean[1] > 0.0).map(|m| {
                 let (value, gradient) = (m.mean[1] / m.mean[0], [-1.0 / m.mean[0], 1.0 / m.mean[1]]);
-                let se = m.variance(gradient).sqrt();
+                let se = m.se(gradient);
                 let bias = m.bias.map(|[c, t]| value - (m.mean[1] - t.0) / (m.mean[0] - c.0));
-                let end = |s: f64| value * libm::exp(s * z * se);
-                (value, Some(value * se), Some(end(-1.0)), Some(end(1.0)), bias)
+                let end = |s: f64| se.map(|se| value * libm::exp(s * z * se)).filter(|end| end.is_finite());
+                (value, se.map(|se| value * se), end(-1.0).filter(|_| end(1.0).is_some()), end(1.0), bias)
             });
             add("cure_ratio", ratio);
             // Altman (1998): where the effect may be zero the number has no interval in one piece.
@@ -700,8 +731,8 @@ pub(super) fn describe(
             if is_matched {
                 add("time_effect_corrected", corrected(DIFFERENCE));
             }
-            add("mean_event_time_treated", bounded(treated, horizon));
-            add("mean_event_time_control", bounded(control, horizon));
+            add("mean_event_time_treated", bounded(treated));
+            add("mean_event_time_control", bounded(control));
         }
     }
 }

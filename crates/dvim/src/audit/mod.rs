@@ -11,6 +11,7 @@ pub mod follow_up;
 mod weighted;
 pub mod heterogeneity;
 pub mod individual;
+mod known;
 pub mod one_step;
 pub mod passes;
 pub mod sensitivity;

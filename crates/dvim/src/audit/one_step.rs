@@ -23,6 +23,7 @@
 
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
+use super::known::Known;
 use crate::analysis::{Analysis, weighted_average};
 use crate::arm::ByArm;
 use crate::cohort::{Arm, Cohort};
@@ -71,11 +72,9 @@ impl Joint {
     pub(super) fn variance(&self, weights: &[f64]) -> f64 {
         let k = self.mean.len();
         let row = |i: usize| weights.iter().enumerate().map(|(j, w)| w * self.covariance[i * k + j]).sum::<f64>();
-        weights.iter().enumerate().map(|(i, w)| w * row(i)).sum::<f64>().max(0.0)
-    }
-
-    pub(super) fn value(&self, weights: &[f64]) -> f64 {
-        weights.iter().zip(&self.mean).map(|(w, m)| w * m).sum()
+        let sum: f64 = weights.iter().enumerate().map(|(i, w)| w * row(i)).sum();
+        // What is unknown stays so.
+        if sum < 0.0 { 0.0 } else { sum }
     }
 }
 
@@ -170,6 +169,14 @@ impl<'a> Scores<'a> {
             _ => f64::from(u8::from(member)),
         };
         (member, given)
+    }
+
+    /// What the patients whose outcomes an average over a population rests on can know at most: its own, and everybody
+    /// where the treated or the control stand for all who are like them.
+    pub(super) fn known(&self, populations: &Populations, p: usize) -> ByArm<Known> {
+        let is_in = |i: &usize| p < 3 || populations.of(*i).contains(&(p as u16));
+        let units: Vec<usize> = (0..self.n_units()).filter(is_in).map(|i| self.unit(i)).collect();
+        Known::of_arms(self.cohort, &units)
     }
 
     /// Rows of `k` terms, one for each estimated unit, summed over clusters where there are some; and how many
@@ -348,6 +355,7 @@ impl<'a> Scores<'a> {
             deals,
             difference_variance: weighted_average(effects).sd.map_or(0.0, |sd| sd * sd),
             bias: None,
+            least: [None; 2],
         })
     }
 
@@ -358,7 +366,10 @@ impl<'a> Scores<'a> {
         for side in Estimand::BOTH {
             for (p, name) in populations.names.iter().enumerate() {
                 let n_members = populations.each().filter(|of| of.contains(&(p as u16))).count();
-                let means = self.means(side, populations, p);
+                let mut means = self.means(side, populations, p);
+                if let Some(means) = &mut means {
+                    means.know(&self.known(populations, p), side, horizon, confidence);
+                }
                 describe(&mut out, side, name, n_members, means.as_ref(), horizon, confidence);
             }
         }

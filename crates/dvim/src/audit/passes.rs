@@ -1,5 +1,6 @@
 //! One walk through all match groups, in a fixed order, so that sums come out the same on any number of threads.
 
+use super::known::Known;
 use crate::analysis::Analysis;
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
@@ -69,6 +70,11 @@ impl<'a> Walk<'a> {
     /// The units of each arm that groups are drawn from.
     pub fn pools(&self) -> &ByArm<Pool> {
         &self.ground.pools
+    }
+
+    /// What the units that groups are drawn from can know at most.
+    pub(super) fn known(&self) -> ByArm<Known> {
+        ByArm::of(|z| Known::of(self.cohort, self.pools()[z].units.iter().map(|&i| i as usize)))
     }
 
     /// The cure models, which trained on none of the estimated units.

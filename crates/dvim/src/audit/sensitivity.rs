@@ -178,6 +178,7 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: Four<&Horizons<'_>>) -> Vec<
     let n = analysis.units.len().div_ceil(step_for(analysis.units.len(), MOST_UNITS));
     let squares = found.map(|of_arm| of_arm.map(Horizons::squares));
     let z = two_sided(analysis.fit.options.confidence);
+    let (grid, known) = (horizon_grid(walk.cohort), walk.known());
     let at = |side: Estimand, g: usize| -> (Option<[f64; 3]>, usize) {
         let of = found[side].into_array();
         let pairs = of[0].values[g].iter().zip(&of[1].values[g]);
@@ -191,13 +192,25 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: Four<&Horizons<'_>>) -> Vec<
         let spread = there.iter().map(|d| (d.0 - mean) * (d.0 - mean)).sum::<f64>() / (m - 1.0);
         let noise = there.iter().map(|d| d.1).sum::<f64>() / m;
         let pool: f64 = squares[side].iter().map(|of_arm| of_arm[g]).sum::<f64>() / (m * m);
-        let se = (pool + (spread - noise).max(0.0) / m).sqrt();
-        (Some([mean, mean - z * se, mean + z * se]), n - there.len())
+        let mut se = (pool + (spread - noise).max(0.0) / m).sqrt();
+        let top = match side {
+            Estimand::Cure => 1.0,
+            Estimand::Time => grid[g],
+        };
+        if se <= 1e-9 * top {
+            // Nothing varies: of who has the event as much as so many units can know, of when nothing.
+            match side {
+                Estimand::Cure => se = known.control.least_share(z).hypot(known.treated.least_share(z)),
+                Estimand::Time => return (None, n - there.len()),
+            }
+        }
+        let end = |by: f64| (mean + by * z * se).clamp(-top, top);
+        (Some([mean, end(-1.0), end(1.0)]), n - there.len())
     };
-    horizon_grid(walk.cohort)
-        .into_iter()
+
+    grid.iter()
         .enumerate()
-        .map(|(g, horizon)| {
+        .map(|(g, &horizon)| {
             let (time, n_undefined) = at(Estimand::Time, g);
             AtHorizon { horizon, cure: at(Estimand::Cure, g).0, time, n_units: n, n_undefined }
         })

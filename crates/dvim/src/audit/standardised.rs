@@ -14,11 +14,12 @@
 //! explode.
 
 use super::average::{AverageEffect, Populations};
+use super::known::least_of_rmst;
 use super::one_step::{Joint, Scores};
 use super::sensitivity::AtHorizon;
 use crate::arm::{Arm, ByArm};
-use crate::curve::{CELLS, Grid, split_rmst};
-use crate::interval::{bounded_at, two_sided};
+use crate::curve::{CELLS, Grid, STEEP, split_rmst};
+use crate::interval::{Interval, averaged_at, two_sided};
 use crate::martingale::Residual;
 use crate::numeric::normal_quantile;
 use nalgebra::{DMatrix, SymmetricEigen};
@@ -101,6 +102,11 @@ impl Scores<'_> {
                 values
             };
             let estimates = ByArm::of(curve);
+            let known = self.known(populations, p);
+            // Where nothing varies, what so many patients can know; but everybody is there at 0.
+            let least = |z: Arm, j: usize, se: f64| {
+                if se > 1e-9 || times[j] <= 0.0 { se } else { known[z].least_share(quantile) }
+            };
             let picks = |of: &dyn Fn(usize) -> Vec<f64>| -> Vec<Vec<f64>> { (0..k).map(of).collect() };
             let pick = |z: Arm, j: usize, to: f64| {
                 let mut w = vec![0.0; 2 * k];
@@ -109,10 +115,11 @@ impl Scores<'_> {
             };
             let arm = |z: Arm| {
                 let rows = picks(&|j| pick(z, j, 1.0));
-                let (se, critical) = joint.simultaneous(&rows, self.confidence());
+                let (mut se, critical) = joint.simultaneous(&rows, self.confidence());
+                se.iter_mut().enumerate().for_each(|(j, se)| *se = least(z, j, *se));
                 let ends = |q: f64| -> (Vec<f64>, Vec<f64>) {
                     let at = |j: usize| {
-                        let i = bounded_at(estimates[z][j], se[j], 1.0, q);
+                        let i = averaged_at(estimates[z][j], se[j], 1.0, q);
                         (i.low, i.high)
                     };
                     (0..k).map(at).unzip()
@@ -124,7 +131,10 @@ impl Scores<'_> {
                 let (a, b) = (pick(Arm::Treated, j, 1.0), pick(Arm::Control, j, -1.0));
                 a.iter().zip(&b).map(|(x, y)| x + y).collect()
             });
-            let (se, critical) = joint.simultaneous(&rows, self.confidence());
+            let (mut se, critical) = joint.simultaneous(&rows, self.confidence());
+            for (j, se) in se.iter_mut().enumerate().filter(|(_, se)| **se <= 1e-9) {
+                *se = f64::hypot(least(Arm::Control, j, *se), least(Arm::Treated, j, *se));
+            }
             let estimate: Vec<f64> = estimates.treated.iter().zip(&estimates.control).map(|(t, c)| t - c).collect();
             let end = |q: f64| estimate.iter().zip(&se).map(|(e, s)| (e + q * s).clamp(-1.0, 1.0)).collect();
             let difference = Band {
@@ -144,6 +154,20 @@ impl Scores<'_> {
             })
         };
         populations.names.iter().enumerate().filter_map(of).collect()
+    }
+
+    /// The means of patients' own values over a population.
+    fn plain_means(&self, populations: &Populations, p: usize) -> (ByArm<f64>, ByArm<f64>) {
+        let (mut total, mut cured, mut mean) = (0.0, ByArm::<f64>::default(), ByArm::<f64>::default());
+        for i in (0..self.n_units()).filter(|&i| self.membership(populations, p, i).0) {
+            let (weight, c) = (self.case_weight(i), self.corrected(i));
+            total += weight;
+            for z in Arm::BOTH {
+                cured[z] += weight * c.cure_probability[z];
+                mean[z] += weight * c.mean_event_time[z];
+            }
+        }
+        (cured.map(|v| v / total), mean.map(|v| v / total))
     }
 
     /// RMST of the arms, its difference and the two parts of that, and the medians of the arms.
@@ -199,51 +223,62 @@ impl Scores<'_> {
                 }
                 ((square - sum * sum / f64::max(n, 1.0)) / f64::max(n - 1.0, 1.0)).max(0.0).sqrt()
             };
-            let mut add = |estimand: &'static str, weights: [f64; 4], top: Option<f64>| {
-                let (value, se) = (joint.value(&weights), joint.variance(&weights).sqrt());
-                let value = top.map_or(value, |top| value.clamp(0.0, top));
-                let (low, high) = match top {
-                    Some(top) => {
-                        let i = bounded_at(value, se, top, quantile);
-                        (i.low, i.high)
-                    }
-                    None => (value - quantile * se, value + quantile * se),
+            let known = self.known(populations, p);
+            let (cured, mean) = self.plain_means(populations, p);
+            let (arms, [from_cure, from_time]) = least_of_rmst(&known, cured, mean, horizon, quantile);
+            let (r, least_effect) =
+                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), arms.control.hypot(arms.treated));
+            // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
+            let effect = r.treated - r.control;
+            let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));
+            let mut add =
+                |estimand: &'static str, weights: [f64; 4], value: f64, least: Option<f64>, top: Option<f64>| {
+                    let seen = joint.variance(&weights).sqrt();
+                    let se = least.filter(|_| seen.is_finite()).map(|least| seen.max(least));
+                    let interval = se.map(|se| match top {
+                        Some(top) => averaged_at(value, se, top, quantile),
+                        None => {
+                            let end = |by: f64| (value + by * quantile * se).clamp(-horizon, horizon);
+                            Interval { se: Some(se), low: end(-1.0), high: end(1.0) }
+                        }
+                    });
+                    let split_sd = between.as_ref().map(|(b, _)| {
+                        let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
+                        all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
+                    });
+                    out.push(AverageEffect {
+                        estimand,
+                        population: name.clone(),
+                        estimate: Some(value).filter(|v| v.is_finite()),
+                        se,
+                        low: interval.map(|i| i.low),
+                        high: interval.map(|i| i.high),
+                        sd: top.is_none().then(|| spread(&weights)),
+                        bias: None,
+                        n_units: joint.n,
+                        n_undefined: 0,
+                        split_sd: split_sd.filter(|_| top.is_none() && deals.is_some()),
+                    });
                 };
-                let split_sd = between.as_ref().map(|(b, _)| {
-                    let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
-                    all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
-                });
-                out.push(AverageEffect {
-                    estimand,
-                    population: name.clone(),
-                    estimate: Some(value),
-                    se: Some(se),
-                    low: Some(low),
-                    high: Some(high),
-                    sd: top.is_none().then(|| spread(&weights)),
-                    bias: None,
-                    n_units: joint.n,
-                    n_undefined: 0,
-                    split_sd: split_sd.filter(|_| top.is_none() && deals.is_some()),
-                });
-            };
-            add("rmst_effect", [-1.0, 1.0, 0.0, 0.0], None);
-            add("rmst_from_cure", [0.0, 0.0, 1.0, 0.0], None);
-            add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], None);
-            add("rmst_treated", [0.0, 1.0, 0.0, 0.0], Some(horizon));
-            add("rmst_control", [1.0, 0.0, 0.0, 0.0], Some(horizon));
+            add("rmst_effect", [-1.0, 1.0, 0.0, 0.0], effect, Some(least_effect), None);
+            add("rmst_from_cure", [0.0, 0.0, 1.0, 0.0], effect - by_time, from_cure, None);
+            add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], by_time, from_time, None);
+            add("rmst_treated", [0.0, 1.0, 0.0, 0.0], r.treated, Some(arms.treated), Some(horizon));
+            add("rmst_control", [1.0, 0.0, 0.0, 0.0], r.control, Some(arms.control), Some(horizon));
             if let Some(curve) = curves.iter().find(|c| c.population == *name) {
                 for (estimand, arm) in [("median_treated", Arm::Treated), ("median_control", Arm::Control)] {
                     let band = &curve.arms[arm];
                     let crossing = |values: &[f64]| falls_to_half(&curve.times, values);
                     let estimate = crossing(&band.estimate);
+                    let (low, high) = (estimate.and(crossing(&band.low)), estimate.and(crossing(&band.high)));
+                    let steep = steep_at_half(&curve.times, &band.estimate);
                     out.push(AverageEffect {
                         estimand,
                         population: name.clone(),
                         estimate,
                         se: None,
-                        low: estimate.and(crossing(&band.low)),
-                        high: estimate.and(crossing(&band.high)),
+                        low: low.map(|t| steep.map_or(t, |(from, _)| t.min(from))),
+                        high: high.map(|t| steep.map_or(t, |(_, to)| t.max(to))),
                         sd: None,
                         bias: None,
                         n_units: joint.n,
@@ -289,7 +324,7 @@ impl Scores<'_> {
             let d = &all.difference;
             let time = time.as_ref().filter(|_| enough[j]).map(|t| {
                 let (value, se) = (t.mean[j], t.covariance[j * k + j].max(0.0).sqrt());
-                [value, value - quantile * se, value + quantile * se]
+                [value, value - quantile * se, value + quantile * se].map(|v| v.clamp(-horizon, horizon))
             });
             AtHorizon {
                 horizon,
@@ -332,6 +367,12 @@ fn falls_to_half(times: &[f64], values: &[f64]) -> Option<f64> {
     let (a, b) = (values[after - 1], values[after]);
     let into = if a > b { (a - 0.5) / (a - b) } else { 0.0 };
     Some(times[after - 1] + into * (times[after] - times[after - 1]))
+}
+
+/// The times between which a curve passes a half, where it falls so much in between that its course there is not known.
+fn steep_at_half(times: &[f64], values: &[f64]) -> Option<(f64, f64)> {
+    let after = values.iter().position(|v| *v <= 0.5).filter(|after| *after > 0)?;
+    (values[after - 1] - values[after] > STEEP).then(|| (times[after - 1], times[after]))
 }
 
 /// Draws of the largest deviation.

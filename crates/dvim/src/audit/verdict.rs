@@ -273,6 +273,7 @@ fn flags(analysis: &Analysis, reasons: &mut Vec<Reason>) {
             Flag::TimeCarriedForward(_) => ("many_carried_forward", TIME),
             Flag::NoEvent(_) => ("many_undefined", TIME),
             Flag::FewAtRisk(_) => ("many_few_at_risk", BOTH),
+            Flag::NoTimeInterval(_) => ("many_without_interval", TIME),
         };
         reasons.push(Reason {
             code,

@@ -112,6 +112,7 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
     let (cohort, analysis) = (walk.cohort, walk.analysis);
     let fit = &analysis.fit;
     let gathered = walk.gather(|arm, side| Sums::new(walk, populations, arm, side));
+    let known = walk.known();
     let mut out = Vec::new();
     for side in Estimand::BOTH {
         for (p, name) in populations.names.iter().enumerate() {
@@ -127,6 +128,7 @@ pub(super) fn averages(walk: &Walk<'_>, populations: &Populations) -> Vec<Averag
                 means.pool_covariance = shared(&sums);
                 means.bias =
                     Some([0, 1].map(|z| (expected[z].value, expected[z].variance(&walk.models()[Arm::BOTH[z]], side))));
+                means.know(&known, side, cohort.horizon(), fit.options.confidence);
                 means
             });
             let (horizon, confidence) = (cohort.horizon(), fit.options.confidence);
@@ -198,5 +200,6 @@ fn between(walk: &Walk<'_>, side: Estimand, there: &[usize]) -> Means {
         difference_variance: spread / total * n as f64 / (n as f64 - 1.0).max(1.0),
         bias: None,
         deals: None,
+        least: [None; 2],
     }
 }

@@ -185,7 +185,8 @@ impl Influence {
             }
         }
         let pairs = by_cluster(sorted, self.survival.iter().zip(&self.restricted_mean).map(|(&q, &r)| [q, r]));
-        out.set_errors(&pairs, horizon);
+        let apart = self.survival.iter().map(|q| q * q).sum();
+        out.set_errors(&pairs, apart, horizon);
         out
     }
 }
@@ -193,11 +194,12 @@ impl Influence {
 impl Summary {
     /// Stores the variances and the covariance of Q̂ and RMST, given their influences by cluster, as Greenwood's sum and
     /// the areas would: what the errors of a plain curve rest on is the same Gram matrix, taken apart in the same way.
-    fn set_errors(&mut self, pairs: &[[f64; 2]], horizon: f64) {
+    /// `apart` is the variance of Q̂ were there no clusters.
+    fn set_errors(&mut self, pairs: &[[f64; 2]], apart: f64, horizon: f64) {
         let product = |a: usize, b: usize| pairs.iter().map(|v| v[a] * v[b]).sum::<f64>();
         let (qq, qr, rr) = (product(0, 0), product(0, 1), product(1, 1));
-        if pairs.len() < 2 {
-            // One cluster shows nothing of how clusters vary.
+        if pairs.len() < 2 || (apart > 0.0 && qq <= 1e-9 * apart) {
+            // One cluster shows nothing of how clusters vary, nor do clusters that are alike to the last digit.
             (self.greenwood, self.area_mean, self.area_spread) = (f64::NAN, f64::NAN, f64::NAN);
         } else if self.survival > 0.0 && qq > 0.0 {
             self.greenwood = qq / (self.survival * self.survival);
