@@ -64,6 +64,36 @@ def test_match_group(fitted):
     assert curve.survival.iloc[-1] == pytest.approx(row.cure_treated)
 
 
+@pytest.mark.parametrize("estimator", ["adjusted", "paper"])
+def test_curves_and_what_is_read_off_them(cohort, estimator):
+    more = {"splits": 10} if estimator == "adjusted" else {"group_size": 30}
+    a = dvim.fit(cohort, **ROLES, estimator=estimator, horizon=800, **more)
+    table, effects = a.curves("all"), a.effects.set_index(a.effects.id.astype(str))
+    wide = {arm: table[table.arm == arm].pivot(index="id", columns="time", values="survival") for arm in ("treated", "control")}
+    for arm, survival in wide.items():
+        of = effects.loc[survival.index.astype(str)]
+        assert len(of) > 700 and list(survival.columns[[0, -1]]) == [0, 800]
+        assert np.allclose(survival[800], of[f"cure_{arm}"], atol=1e-12)
+        times, values = survival.columns.to_numpy(), survival.to_numpy()
+        area = (0.5 * (values[:, 1:] + values[:, :-1]) * np.diff(times)).sum(axis=1)
+        assert np.allclose(area, of[f"rmst_{arm}"], atol=800e-7)
+    parts = effects.rmst_from_cure + effects.rmst_from_time
+    assert np.allclose(parts, effects.rmst_effect, atol=1e-9, equal_nan=True)
+    if estimator == "paper":
+        with pytest.raises(dvim.Refused, match="no curves of the arms"):
+            a.curves()
+
+
+def test_who_has_no_curve_is_said(cohort):
+    a = dvim.fit(cohort[:300], **ROLES, horizon=800, splits=10, group_size=8, exact=["x1", "x2", "x3", "x4"])
+    without = a.effects[a.effects.cure_effect.isna()]
+    assert 0 < len(without) < 300
+    with pytest.warns(UserWarning, match=f"{len(without)} patients have no curve"):
+        assert a.curves("all").id.nunique() == 300 - len(without)
+    with pytest.raises(dvim.Refused, match="1 patient has no curve"):
+        a.curves(int(without.id.iloc[0]))
+
+
 def test_save_open_and_report(fitted, tmp_path):
     fitted.save(tmp_path / "run")
     again = dvim.open(tmp_path / "run", frame="pandas")

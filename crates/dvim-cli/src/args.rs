@@ -6,7 +6,7 @@ use dvim::internal::audit::average::By;
 use dvim::internal::cohort::{Roles, ZeroTime};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::constraint::{Caliper, Constraints};
-use dvim::internal::error::Error;
+use dvim::internal::error::{Error, Problem, ProblemKind};
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{MetricChoice, Scale};
 use dvim::internal::options::AdjustedOptions;
@@ -14,6 +14,7 @@ use dvim::internal::options::{Estimator, Options};
 use dvim::internal::schema::Missing;
 use dvim::internal::setting::Setting;
 use dvim::internal::simulate::Scenario;
+use dvim::phrase;
 use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::refuse_idle;
 use dvim_report::figures::{KINDS, Kind};
@@ -287,7 +288,16 @@ impl MethodArgs {
 
     /// As the engine takes them for a command that matches as the paper's estimator does.
     pub fn paper_options(&self) -> Result<Options, Error> {
-        self.options_under(Options::paper().estimator.name())
+        let usual = Options::paper().estimator.name();
+        if let Some(other) = self.estimator.as_deref().filter(|e| *e != usual) {
+            return Err(Error::Refused(vec![Problem::error(
+                ProblemKind::BadOption,
+                phrase![Setting::Estimator.to(other), " was asked for"],
+                "every method is compared: all match as the paper's estimator does, and the adjusted one has rows of its own",
+                phrase!["leave out ", Setting::Estimator],
+            )]));
+        }
+        self.options_under(usual)
     }
 
     /// As the engine takes them; this estimator is used where none was given.

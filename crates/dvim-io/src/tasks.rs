@@ -12,6 +12,7 @@ use dvim::internal::cohort::{Admitted, Arm, Cohort, Flow, Roles};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEffects, crude};
 use dvim::internal::constraint::Unserved;
+use dvim::internal::curve::{Curves, Grid};
 use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::error::{Error, Problem, ProblemKind};
 use dvim::internal::estimand::ByEstimand;
@@ -179,7 +180,7 @@ impl CurvesAsked {
         Err(Error::Refused(vec![Problem::error(ProblemKind::BadOption, found, rule, remedy)]))
     }
 
-    /// Writes them. `kept` are standardised curves without subgroups, where they are known; `audit` makes them.
+    /// Writes them, and says who was left out, if anybody was. `kept` are standardised curves without subgroups, where they are known; `audit` makes them.
     pub fn write<'a>(
         &self,
         out: &mut Vec<u8>,
@@ -188,29 +189,45 @@ impl CurvesAsked {
         corrected: impl Fn(usize) -> Option<&'a Corrected>,
         kept: &[CurvesRecord],
         audit: impl FnOnce(&[By]) -> Result<Audit, Error>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<String>, Error> {
         self.check(cohort)?;
         let none = || {
             Error::Refused(vec![Problem::error(
                 ProblemKind::BadOption,
-                "this run has no adjusted curves",
-                "the adjusted estimator gives each patient a curve, and its audit those of the arms",
-                phrase!["fit with ", Setting::Estimator.to("adjusted")],
+                "this run has no curves of the arms",
+                "curves of the arms are standardised by the adjusted estimator and its audit",
+                phrase![
+                    "fit with ",
+                    Setting::Estimator.to("adjusted"),
+                    ", or ask for patients, whose groups have curves under either estimator"
+                ],
             )])
         };
         let at = self.at.as_deref();
+        let mut left_out = None;
         let written = match &self.patients {
             Some(ids) => {
-                let units: Vec<usize> = if CurvesAsked::is_everybody(ids) {
-                    (0..cohort.n_units()).collect()
+                let everybody = CurvesAsked::is_everybody(ids);
+                let units: Vec<usize> = if everybody {
+                    (0..cohort.n_units()).filter(|&i| !fit.is_training[i]).collect()
                 } else {
                     ids.iter().map(|id| cohort.unit(id)).collect::<Result<_, _>>()?
                 };
-                // Who was not served has no curve.
-                let known = |c: &&Corrected| c.mean_event_time.treated > 0.0;
-                let found: Vec<_> = units.into_iter().filter_map(|i| Some((i, corrected(i).filter(known)?))).collect();
-                if found.is_empty() {
-                    return Err(none());
+                let grid = Grid::of(cohort);
+                let (found, without) = curves_of(cohort, fit, &units, &grid, corrected)?;
+                if !without.is_empty() {
+                    let names: Vec<_> = without.iter().take(8).map(|&i| cohort.ids().text(i)).collect();
+                    let more = if without.len() > names.len() { ", …" } else { "" };
+                    let n = if without.len() == 1 {
+                        "1 patient has".into()
+                    } else {
+                        format!("{} patients have", without.len())
+                    };
+                    let words = format!("{n} no curve: {}{more}", names.join(", "));
+                    if !everybody || found.is_empty() {
+                        return Err(no_curve(words));
+                    }
+                    left_out = Some(words);
                 }
                 write_patient_curves(out, cohort, fit, found.into_iter(), at)
             }
@@ -224,8 +241,48 @@ impl CurvesAsked {
             }
         };
         written.expect("memory can be written to");
-        Ok(())
+        Ok(left_out)
     }
+}
+
+fn no_curve(found: String) -> Error {
+    Error::Refused(vec![Problem::error(
+        ProblemKind::BadOption,
+        found,
+        "a patient with an estimate, and under the paper's estimator with two events in each time group, has curves",
+        "leave them out; effects.csv has a flag that says why",
+    )])
+}
+
+/// The curves of units, and the units that have none.
+type FoundCurves<'g> = (Vec<(usize, Curves<'g>)>, Vec<usize>);
+
+/// The curves of these units, corrected or of their groups alone.
+fn curves_of<'g, 'a>(
+    cohort: &Cohort,
+    fit: &Fit,
+    units: &[usize],
+    grid: &'g Grid,
+    corrected: impl Fn(usize) -> Option<&'a Corrected>,
+) -> Result<FoundCurves<'g>, Error> {
+    let ground = if fit.is_corrected() { None } else { Some(Ground::of_fit(fit, cohort)?) };
+    let search = ground.as_ref().map(|ground| Search::new(fit, ground));
+    let of = |i: usize| match &search {
+        // Who was not served has no estimate.
+        None => corrected(i).filter(|c| c.mean_event_time.treated > 0.0).map(|c| c.curves(grid)),
+        Some(search) => {
+            let groups = search.groups(cohort.covariates(i), Some(i as u32), None);
+            groups.curves(grid).filter(|_| groups.unserved(fit.options.fewest()).is_none())
+        }
+    };
+    let (mut found, mut without) = (Vec::new(), Vec::new());
+    for &i in units {
+        match of(i) {
+            Some(curves) => found.push((i, curves)),
+            None => without.push(i),
+        }
+    }
+    Ok((found, without))
 }
 
 /// What is wanted besides the effects.

@@ -33,10 +33,11 @@ use dvim_report::tables::{self, ColumnKind};
 use dvim_report::terminal::Terminal;
 use dvim_report::text;
 use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use serde::Deserialize;
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -363,18 +364,23 @@ impl Run {
     ) -> PyResult<Bound<'py, PyList>> {
         let this = Arc::clone(&self.0);
         let asked = tasks::CurvesAsked { patients, at, by: by_of(&by) };
-        let found = watch::run(py, None, None, move |_| {
+        let (found, left_out) = watch::run(py, None, None, move |_| {
             let kept = this.summary().audit.as_ref().map_or(&[][..], |a| &a.curves[..]);
             let (cohort, found) = (this.cohort(), this.found());
             let audit = |by: &[By]| Audit::of(cohort, found, by);
             let mut table = Vec::new();
-            asked.write(&mut table, cohort, &found.fit, |i| this.corrected(i), kept, audit)?;
+            let left_out = asked.write(&mut table, cohort, &found.fit, |i| this.corrected(i), kept, audit)?;
             let kinds = columns::results(&["population", "id", "arm"], &[]);
-            Ok(columns::of_csv(kinds, |out| {
+            let columns = columns::of_csv(kinds, |out| {
                 out.extend_from_slice(&table);
                 Ok(())
-            }))
+            });
+            Ok((columns, left_out))
         })?;
+        if let Some(words) = left_out {
+            let words = CString::new(words.replace('\0', "")).expect("no zero byte");
+            PyErr::warn(py, &py.get_type::<PyUserWarning>(), &words, 2)?;
+        }
         columns::to_python(py, found)
     }
 

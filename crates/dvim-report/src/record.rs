@@ -14,8 +14,11 @@ use dvim::internal::audit::verdict::Verdict;
 use dvim::internal::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
 use dvim::internal::constraint::{Caliper, Constraints, Unserved};
 use dvim::internal::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
+use dvim::internal::curve::Grid;
 use dvim::internal::error::{Problem, Severity};
+use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
+use dvim::internal::interval::two_sided;
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use dvim::internal::options::AdjustedOptions;
@@ -1174,6 +1177,15 @@ impl IntervalRecord {
     }
 }
 
+/// A patient's survival at one time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointRecord {
+    time: f64,
+    survival: f64,
+    low: f64,
+    high: f64,
+}
+
 /// What `match --json` prints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MatchRecord {
@@ -1193,6 +1205,13 @@ pub struct MatchRecord {
     /// What the groups alone give.
     cure_effect_matched: Option<f64>,
     time_effect_matched: Option<f64>,
+    /// What the models alone say, and the weight with which the groups move that; `null` where nothing is corrected.
+    cure_effect_model: Option<f64>,
+    time_effect_model: Option<f64>,
+    cure_weight: Option<f64>,
+    time_weight: Option<f64>,
+    /// The patient's own corrected curves; the groups have theirs, which are not corrected.
+    curves: Option<ByArm<Vec<PointRecord>>>,
     covariates: BTreeMap<String, ValueRecord>,
     /// Groups matched for cure.
     cure: ByArm<GroupRecord>,
@@ -1256,6 +1275,15 @@ impl MatchRecord {
         let effect = groups.effect(horizon, corrected.copied());
         let confidence = fit.options.confidence;
         let interval = |i| IntervalRecord::of(i, confidence);
+        let model = |side| corrected.map(|c| c.model[side].treated - c.model[side].control);
+        let (grid, quantile) = (Grid::of(cohort), two_sided(confidence));
+        let curves = corrected.map(|c| c.curves(&grid)).map(|curves| {
+            let point = |z: Arm, &time: &f64| {
+                let (survival, i) = curves.survival(z, time, quantile);
+                PointRecord { time, survival, low: i.low, high: i.high }
+            };
+            ByArm::map(|z| grid.times().iter().map(|t| point(z, t)).collect())
+        });
         MatchRecord {
             schema: "dvim.match/1".into(),
             version: VERSION.into(),
@@ -1271,6 +1299,11 @@ impl MatchRecord {
             time_effect_interval: effect.and_then(|e| e.time_interval(horizon, confidence)).map(interval),
             cure_effect_matched: effect.map(|e| e.cure_matched()),
             time_effect_matched: effect.and_then(|e| e.time_matched()),
+            cure_effect_model: model(Estimand::Cure),
+            time_effect_model: model(Estimand::Time),
+            cure_weight: corrected.map(|c| c.weight.cure),
+            time_weight: corrected.map(|c| c.weight.time),
+            curves,
             covariates: covariate_values(cohort, cohort.covariates(unit)),
             cure,
             time_groups,

@@ -6,8 +6,8 @@ use dvim::internal::arm::ByArm;
 use dvim::internal::cohort::{Arm, Cohort, Recorded};
 use dvim::internal::constraint::Unserved;
 use dvim::internal::cure::Part;
-use dvim::internal::curve::{Estimate, Grid};
-use dvim::internal::effect::{Corrected, Effect};
+use dvim::internal::curve::{Curves, Estimate, Grid};
+use dvim::internal::effect::Effect;
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::inspect::UnitGroups;
@@ -644,14 +644,14 @@ pub fn write_patient_curves<'a>(
     out: &mut impl Write,
     cohort: &Cohort,
     fit: &Fit,
-    patients: impl Iterator<Item = (usize, &'a Corrected)>,
+    patients: impl Iterator<Item = (usize, Curves<'a>)>,
     at: Option<&[f64]>,
 ) -> io::Result<()> {
     header(&["id", "arm", "time", "survival", "se", "low", "high"]).write_to(out)?;
     let (grid, quantile) = (Grid::of(cohort), two_sided(fit.options.confidence));
     let mut row = Row::default();
-    for (unit, corrected) in patients {
-        let (id, curves) = (cohort.ids().text(unit), corrected.curves(&grid));
+    for (unit, curves) in patients {
+        let id = cohort.ids().text(unit);
         for arm in [Some(Arm::Treated), Some(Arm::Control), None] {
             for &t in at.unwrap_or(grid.times()) {
                 let (value, interval) = match arm {

@@ -9,11 +9,12 @@ use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
 use crate::terminal::Terminal;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::curve::Grid as Knots;
 use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::inspect::UnitGroups;
-use dvim::internal::interval::Interval;
+use dvim::internal::interval::{Interval, two_sided};
 use dvim::internal::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::internal::phrase::harmless;
 use dvim::internal::schema::Covariate;
@@ -607,9 +608,12 @@ pub fn match_groups(
             );
         }
         for (side, name) in [(Estimand::Cure, "Cure effect"), (Estimand::Time, "Time effect")] {
-            if let Some(words) = made_of(&effect, side, group_patients(groups, side)) {
-                let _ = writeln!(out, "{name}. {words}");
+            if let (Some(words), Some(c)) = (made_of(&effect, side, group_patients(groups, side)), corrected) {
+                let _ = writeln!(out, "{name}. {words} Their weight is {}.", short(c.weight[side]));
             }
+        }
+        if let Some(c) = corrected {
+            out.push_str(&corrected_curves(cohort, c, confidence));
         }
         out.push_str("The groups alone, before the correction for what still differs in them:\n");
     }
@@ -690,7 +694,8 @@ pub fn match_groups(
                 false if cohort.extras().is_empty() => "Kaplan–Meier by what each counts",
                 false => "Curve (weights, entries and causes included)",
             };
-            let _ = writeln!(out, "\n  {name} of this group");
+            let alone = if corrected.is_some() { ", before the correction" } else { "" };
+            let _ = writeln!(out, "\n  {name} of this group{alone}");
             let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
             for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
                 grid.row([
@@ -705,6 +710,23 @@ pub fn match_groups(
         }
     }
     out
+}
+
+/// A patient's corrected curves at some of their times.
+fn corrected_curves(cohort: &Cohort, corrected: &Corrected, confidence: f64) -> String {
+    let (grid, quantile) = (Knots::of(cohort), two_sided(confidence));
+    let curves = corrected.curves(&grid);
+    let mut table = Grid::new(0, &["time", "if treated", "if not", "difference, points"]);
+    for &t in grid.times().iter().skip(1).rev().step_by(3).collect::<Vec<_>>().into_iter().rev() {
+        let arm = |z: Arm| {
+            let (value, i) = curves.survival(z, t, quantile);
+            format!("{} ({} to {})", percent(value), percent(i.low), percent(i.high))
+        };
+        let (value, i) = curves.survival_difference(t, quantile);
+        let [value, low, high] = [value, i.low, i.high].map(|v| signed_fixed(100.0 * v, 1));
+        table.row([short(t), arm(Arm::Treated), arm(Arm::Control), format!("{value} ({low} to {high})")]);
+    }
+    format!("Event-free, by this patient's own corrected curves:\n{}", table.render())
 }
 
 /// A covariate of a unit with these numbers, as a person would write it.

@@ -3,6 +3,7 @@
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
+use crate::curve::{Curves, Grid, Shape, odds};
 use crate::effect::{Corrected, Effect, Four};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Fit, Fold};
@@ -97,6 +98,25 @@ impl UnitGroups {
             })
         });
         newcomers.correct(x, own, &groups)
+    }
+
+    /// The curves of the groups alone, with their uncertainty: who is cured by those matched for cure, when events come
+    /// by those matched for time. `None` where the time effect has no interval.
+    pub fn curves<'g>(&self, grid: &'g Grid) -> Option<Curves<'g>> {
+        let horizon = grid.horizon();
+        let effect = self.effect(horizon, None)?;
+        let ends = effect.ends(horizon)?;
+        let shape = |z: Arm| {
+            let curve = &self.time[z].curve;
+            let all = 1.0 - curve.before(horizon);
+            let share = |k: usize| (1.0 - curve.before(grid.times()[k + 1])) / all;
+            Shape::with_mean(&std::array::from_fn(|k| odds(share(k))), ends.mean_event_time[z], grid)
+        };
+        let variance = |z: Arm| {
+            let curve = &effect.groups.time[z].curve;
+            1.0 / (curve.effective_size() * (1.0 - curve.survival)).max(1.0)
+        };
+        Some(Curves::new(grid, ends, &ByArm::of(shape), ByArm::of(variance)))
     }
 
     /// What the groups give at a horizon, which is that of the cohort or an earlier one; `None` where a group is empty.

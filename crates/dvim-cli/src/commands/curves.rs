@@ -24,7 +24,8 @@ pub fn run(args: &CurvesArgs) -> Result<(), Failure> {
         Audit::of(cohort, &analysis, by)
     };
     let mut table = Vec::new();
-    asked.write(&mut table, cohort, &run.fit, |i| run.corrected.get(i), kept, audit)?;
+    let left_out = asked.write(&mut table, cohort, &run.fit, |i| run.corrected.get(i), kept, audit)?;
+    left_out.iter().for_each(|words| say(words));
     match (file, &args.output) {
         (Some(file), Some(name)) => {
             file.write(|out| out.write_all(&table))?;
