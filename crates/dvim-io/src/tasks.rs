@@ -180,7 +180,8 @@ impl CurvesAsked {
         Err(Error::Refused(vec![Problem::error(ProblemKind::BadOption, found, rule, remedy)]))
     }
 
-    /// Writes them, and says who was left out, if anybody was. `kept` are standardised curves without subgroups, where they are known; `audit` makes them.
+    /// Writes them, and says who was left out, if anybody was. `kept` are standardised curves without subgroups, where
+    /// they are known; `audit` makes them.
     pub fn write<'a>(
         &self,
         out: &mut Vec<u8>,

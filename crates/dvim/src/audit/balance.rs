@@ -112,8 +112,8 @@ impl Balance {
         Balance::from_counts(walk, part(&seen, |s| s), None)
     }
 
-    /// The same from what the walk gathered. `average` is what a unit of the cohort counts in the averages, where that is
-    /// not by groups.
+    /// The same from what the walk gathered. `average` is what a unit of the cohort counts in the averages, where that
+    /// is not by groups.
     pub(super) fn from_counts(
         walk: &Walk<'_>,
         found: Four<&Counts>,

@@ -74,8 +74,8 @@ fn worth(mut all: Vec<(u32, usize, f64)>, clustered: bool) -> f64 {
     if square > 0.0 { sum * sum / square } else { 0.0 }
 }
 
-/// The least standard errors of RMST in each arm, and of the two parts of its difference; `None` where nothing shows how
-/// event times vary.
+/// The least standard errors of RMST in each arm, and of the two parts of its difference; `None` where nothing shows
+/// how event times vary.
 pub(super) fn least_of_rmst(
     known: &ByArm<Known>,
     cured: ByArm<f64>,

@@ -153,8 +153,8 @@ impl<'a> Scores<'a> {
         self.cohort.weight(self.unit(i))
     }
 
-    /// What a unit, by its position in the cohort, counts where its outcome is added to the averages over everybody: its
-    /// case weight over the propensity of its arm.
+    /// What a unit, by its position in the cohort, counts where its outcome is added to the averages over everybody:
+    /// its case weight over the propensity of its arm.
     pub(super) fn average_weight(&self, unit: u32) -> f64 {
         let (unit, e) = (unit as usize, self.propensity[unit as usize]);
         self.cohort.weight(unit) / if self.cohort.arm(unit) == Arm::Treated { e } else { 1.0 - e }
