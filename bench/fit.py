@@ -3,8 +3,12 @@
     python bench/fit.py [--n 20000] [--rounds 5] [--threads 2] [--write docs/benchmarks.md]
     python bench/fit.py --growth [--huge] [--write docs/benchmarks.md]
     python bench/fit.py --adjusted [--splits 10] [--rounds 9] [--write docs/benchmarks.md]
+    python bench/fit.py --old path/to/an/older/dvim [--rounds 9] [--old-million 800] [--write docs/benchmarks.md]
 
-The last needs nothing but Python: the paper's estimator and the adjusted one with its honest splits take turns, without and with the audit.
+--old sets the default estimator beside the adjusted estimator of an older program, with ten splits, in alternating rounds: at 20,000 patients, at 100,000, and
+at 1,000,000 (there the older one is not run: --old-million says what it took), and how long the commands take that open the run of a million.
+
+--adjusted and --old need nothing but Python. The former:  nothing but Python: the paper's estimator and the adjusted one with its honest splits take turns, without and with the audit.
 
 The pipeline gives the table of effects and nothing else, so the work that is compared is that of `dvim fit --no-audit`; what `dvim fit`
 takes with its audit, and the pipeline without standard errors and intervals, stand beside it.
@@ -187,6 +191,71 @@ def adjusted(args, folder):
     return "\n".join(lines)
 
 
+def against_old(args, folder):
+    """Ratios to an older program, and growth."""
+    run, page = folder / "run", folder / "page.html"
+    flags = ["--splits", str(args.splits), "--threads", str(args.threads), "--force", "-o", run]
+
+    def both(n, rounds, more):
+        table = simulate(args.dvim, n, folder)
+        commands = {
+            "older": [args.old, "fit", table, *ROLES, "--estimator", "adjusted", *flags, *more],
+            "now": [args.dvim, "fit", table, *ROLES, *flags, *more],
+        }
+        runs = {who: [] for who in commands}
+        for _ in range(rounds):
+            for who, command in commands.items():
+                shutil.rmtree(run, ignore_errors=True)
+                runs[who].append(measured(command))
+                print(f"n = {n}, {who}: {runs[who][-1][0]:.2f} s, {runs[who][-1][1]:.2f} s of processor, {runs[who][-1][2] / 1e6:.0f} MB", file=sys.stderr)
+        return runs
+
+    commit = subprocess.run([args.old, "--version"], capture_output=True, text=True).stdout.strip()
+    lines = [
+        f"The default estimator beside the adjusted estimator of an older program ({args.old_name or commit}), {args.splits} honest splits, {args.threads} threads, alternating rounds; medians, in brackets the fastest round. "
+        f"Load average {os.getloadavg()[0]:.1f} at the start.",
+        "",
+        "| n | | | older | now | now ÷ older |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    cpu_of_100_000 = None
+    for n, rounds, what, more in [(20_000, args.rounds, "effects alone (`--no-audit`)", ["--no-audit"]), (20_000, args.rounds, "with the audit", []), (100_000, 2, "with the audit", [])]:
+        runs = both(n, rounds, more)
+        for i, (name, scale, digits) in enumerate([("wall, s", 1, 2), ("processor, s", 1, 2), ("peak of memory, MB", 1e-6, 0)]):
+            middle = {who: statistics.median(r[i] * scale for r in of) for who, of in runs.items()}
+            least = {who: min(r[i] * scale for r in of) for who, of in runs.items()}
+            cells = " | ".join(f"{middle[who]:.{digits}f} ({least[who]:.{digits}f})" for who in runs)
+            lines.append(f"| {n:,} | {what} | {name} | {cells} | **{middle['now'] / middle['older']:.2f}×** ({least['now'] / least['older']:.2f}×) |")
+            if n == 100_000 and i == 1:
+                cpu_of_100_000 = middle["now"]
+    table = simulate(args.dvim, 1_000_000, folder)
+    shutil.rmtree(run, ignore_errors=True)
+    wall, cpu, peak, _ = measured([args.dvim, "fit", table, *ROLES, *flags])
+    old = args.old_million
+    lines += [
+        f"| 1,000,000 | with the audit | wall, s | | {wall:.1f} | |",
+        f"| 1,000,000 | with the audit | processor, s | {f'{old:.0f}, measured once' if old else ''} | {cpu:.1f} | {f'**{cpu / old:.2f}×**' if old else ''} |",
+        f"| 1,000,000 | with the audit | peak of memory, MB | | {peak / 1e6:.0f} | |",
+        "",
+        f"From 100,000 to 1,000,000 patients the processor time grows {cpu / cpu_of_100_000:.1f}×.",
+        "",
+        "Commands that open the run of a million patients:",
+        "",
+        "| | wall, s | processor, s | peak of memory, MB |",
+        "| --- | --- | --- | --- |",
+    ]
+    table.unlink()
+    for name, command in {
+        "`match`": [args.dvim, "match", run, "1"],
+        "`report`": [args.dvim, "report", run, "-o", page, "--force", "--threads", str(args.threads)],
+        "`audit`": [args.dvim, "audit", run, "--threads", str(args.threads)],
+    }.items():
+        wall, cpu, peak, _ = measured(command)
+        lines.append(f"| {name} | {wall:.2f} | {cpu:.2f} | {peak / 1e6:.0f} |")
+    lines += ["", f"{machine(args.dvim)}. {time.strftime('%Y-%m-%d')}."]
+    return "\n".join(lines)
+
+
 def growth(args, folder):
     sizes = [100_000, 1_000_000] + ([5_000_000] if args.huge else [])
     lines = [
@@ -239,17 +308,20 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--growth", action="store_true", help="dvim alone at 100,000 and 1,000,000 units")
     parser.add_argument("--adjusted", action="store_true", help="the adjusted estimator beside the paper's")
+    parser.add_argument("--old", help="an older program, whose adjusted estimator is set beside the default one")
+    parser.add_argument("--old-name", help="how to call it")
+    parser.add_argument("--old-million", type=float, help="processor seconds that it took at 1,000,000 patients")
     parser.add_argument("--splits", type=int, default=10, help="with --adjusted: honest splits")
     parser.add_argument("--huge", action="store_true", help="with --growth: at 5,000,000 units too")
     parser.add_argument("--keep", type=pathlib.Path, help="work in this folder and keep the cohorts there")
     parser.add_argument("--write", type=pathlib.Path, help="replace the table between the marks in this file")
     args = parser.parse_args()
-    args.rounds = args.rounds or (9 if args.adjusted else 5)
+    args.rounds = args.rounds or (9 if args.adjusted or args.old else 5)
     with tempfile.TemporaryDirectory() as folder:
         folder = args.keep or pathlib.Path(folder)
         folder.mkdir(exist_ok=True)
-        mode = "--growth" if args.growth else "--adjusted" if args.adjusted else ""
-        text = {"--growth": growth, "--adjusted": adjusted, "": compare}[mode](args, folder)
+        mode = "--growth" if args.growth else "--adjusted" if args.adjusted else "--old" if args.old else ""
+        text = {"--growth": growth, "--adjusted": adjusted, "--old": against_old, "": compare}[mode](args, folder)
     print(text)
     if args.write:
         write(args.write, f"bench/fit.py {mode}".strip(), text)
