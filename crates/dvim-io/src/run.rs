@@ -46,6 +46,7 @@ use dvim_report::record::{
 };
 use dvim_report::spell::CommandLine;
 use dvim_report::tables::{self, EffectRow, EffectTable};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -464,7 +465,8 @@ fn read_groups(width: usize, n_unserved: usize, fit: &Fit, rest: &mut Rest<'_>) 
         cure: ByArm { control: group(unit, 0), treated: group(unit, 1) },
         time: ByArm { control: group(unit, 2), treated: group(unit, 3) },
     };
-    Ok(Some(Stored { groups: (0..n_served).map(of_unit).collect(), unserved }))
+    let groups = (0..n_served).into_par_iter().with_min_len(1024).map(of_unit).collect();
+    Ok(Some(Stored { groups, unserved }))
 }
 
 /// Numbers of a unit's corrected values, their variances, its residuals, and what the values are made of.
@@ -578,20 +580,25 @@ fn open(path: &Path) -> Result<Run, Phrase> {
         return Err(format!("summary.json lists `{name}`, which is no file of the run; do not use this run").into());
     }
     let bytes = read(&path.join("run.dvim"), most_in_memory()).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    let (cohort, fit, corrected, stored) =
-        read_store(&bytes).map_err(|e| fit_again(format!("run.dvim is damaged: {e}")))?;
-    let store = Sha256::digest(&bytes);
-    if summary.files.get("run.dvim") != Some(&hex(&store)) {
+    // Rows and columns of tables are bounded by the cohort, which is in the store.
+    let most = (1 << 30) + 64 * bytes.len() as u64;
+    let others: Vec<(&String, &String)> = summary.files.iter().filter(|(name, _)| *name != "run.dvim").collect();
+    let (read, (store, hashes)) = rayon::join(
+        || read_store(&bytes),
+        || (store_digests(&bytes), others.par_iter().map(|(name, _)| hash(&path.join(name), most)).collect::<Vec<_>>()),
+    );
+    let damaged = |e: String| fit_again(format!("run.dvim is damaged: {e}"));
+    let store = store.map_err(damaged)?;
+    let (cohort, fit, corrected, stored) = read.map_err(damaged)?;
+    if summary.files.get("run.dvim") != Some(&store) {
         return Err(fit_again("summary.json and run.dvim are not of one run, or one of them was changed".into()));
     }
     if summary.horizon != cohort.horizon() || summary.options.options().as_ref() != Ok(&fit.options) {
         return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
     }
     let mut changed = Vec::new();
-    // Rows and columns of tables are bounded by the cohort, which was read.
-    let most = (1 << 30) + 4 * bytes.len() as u64 + (64 << 10) * cohort.n_units() as u64;
-    for (name, digest) in summary.files.iter().filter(|(name, _)| *name != "run.dvim") {
-        match hash(&path.join(name), most) {
+    for ((name, digest), found) in others.into_iter().zip(hashes) {
+        match found {
             Err(e) if e.kind() == io::ErrorKind::NotFound => changed.push(format!("`{name}` is gone")),
             Err(e) if e.kind() == io::ErrorKind::InvalidData => return Err(format!("{e}; do not use this run").into()),
             Err(e) => changed.push(format!("`{name}` cannot be read: {e}")),
@@ -643,6 +650,21 @@ pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
     parse_summary(&text).map_err(fail)
 }
 
+/// The SHA-256 of a store, if that of its body is the one that it ends with.
+fn store_digests(bytes: &[u8]) -> Result<String, String> {
+    let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(32)).ok_or("it was cut short")?;
+    let mut hasher = Sha256::new();
+    hasher.update(body);
+    // What comes before is checked where the store is read, and said first.
+    let is_ours = bytes.starts_with(MAGIC) && bytes.get(MAGIC.len()) == Some(&LAYOUT);
+    if is_ours && hasher.clone().finalize()[..] != *digest {
+        return Err("its checksum does not fit: it was cut short or changed after it was written".into());
+    }
+    hasher.update(digest);
+    Ok(hex(&hasher.finalize()))
+}
+
+/// Reads a store whose checksum somebody else looks at.
 fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Stored>), String> {
     if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
@@ -650,10 +672,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
     if bytes[MAGIC.len()] != LAYOUT {
         return Err(format!("its layout is number {}, this version reads number {LAYOUT}", bytes[MAGIC.len()]));
     }
-    let (body, digest) = bytes.split_at(bytes.len() - 32);
-    if Sha256::digest(body)[..] != *digest {
-        return Err("its checksum does not fit: it was cut short or changed after it was written".into());
-    }
+    let body = &bytes[..bytes.len() - 32];
     let mut rest = Rest(&body[MAGIC.len() + 1..]);
     let header_bytes = rest.u64()?;
     let header: Header = serde_json::from_slice(rest.take(header_bytes)?).map_err(|e| e.to_string())?;
@@ -705,7 +724,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
     };
     let cohort = Cohort::from_parts(units, schema, header.horizon).map_err(refused)?;
     let metrics = header.metrics.metrics();
-    let (mut cross_fit, mut corrected, mut residuals) = (None, Vec::new(), Vec::with_capacity(n));
+    let (mut cross_fit, mut corrected, mut residuals) = (None, Vec::new(), Vec::new());
     if let Some(record) = &header.cross_fit {
         let n_folds = record.n_folds();
         let width = corrected_width(n_folds.len());
@@ -715,17 +734,16 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
         let fold_of: Vec<Vec<u8>> =
             n_folds.iter().map(|_| Ok(rest.take(n)?.to_vec())).collect::<Result<_, String>>()?;
         let values = rest.array(n.checked_mul(width).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        for unit in values.chunks_exact(width) {
-            let (numbers, spread) = unit.split_first_chunk::<CORRECTED>().ok_or("it ends too early")?;
-            let (mut of_unit, residual) = corrected_of(*numbers);
-            of_unit.split_sd = spread.first_chunk::<2>().map(|sd| ByEstimand::from(*sd));
-            corrected.push(of_unit);
-            residuals.push(residual);
-        }
         let curves = rest.array(n.checked_mul(CURVE).ok_or("its size is absurd")?, f32::from_le_bytes)?;
-        for ((of_unit, residual), numbers) in corrected.iter_mut().zip(&mut residuals).zip(curves.chunks_exact(CURVE)) {
-            (of_unit.shape, residual.survival) = curves_of(numbers);
-        }
+        let of_unit = |(values, curves): (&[f64], &[f32])| {
+            let (numbers, spread) = values.split_first_chunk::<CORRECTED>().expect("so many are in each chunk");
+            let (mut of_unit, mut residual) = corrected_of(*numbers);
+            of_unit.split_sd = spread.first_chunk::<2>().map(|sd| ByEstimand::from(*sd));
+            (of_unit.shape, residual.survival) = curves_of(curves);
+            (of_unit, residual)
+        };
+        let all = values.par_chunks_exact(width).zip(curves.par_chunks_exact(CURVE)).with_min_len(1024);
+        (corrected, residuals) = all.map(of_unit).unzip();
         let mut models = header.fold_models.iter().map(|m| m.predictor(p, header.horizon));
         let mut deals = Vec::new();
         for fold_of in fold_of {
@@ -833,8 +851,13 @@ impl<'a> Rest<'a> {
         usize::try_from(u64::from_le_bytes(bytes)).map_err(|e| e.to_string())
     }
 
-    fn array<T, const W: usize>(&mut self, n: usize, value: impl Fn([u8; W]) -> T) -> Result<Vec<T>, String> {
+    fn array<T: Send, const W: usize>(
+        &mut self,
+        n: usize,
+        value: impl Fn([u8; W]) -> T + Sync,
+    ) -> Result<Vec<T>, String> {
         let bytes = self.take(n.checked_mul(W).ok_or("its size is absurd")?)?;
-        Ok(bytes.chunks_exact(W).map(|b| value(std::array::from_fn(|i| b[i]))).collect())
+        let all = bytes.par_chunks_exact(W).with_min_len(1 << 15);
+        Ok(all.map(|b| value(std::array::from_fn(|i| b[i]))).collect())
     }
 }
