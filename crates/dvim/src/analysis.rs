@@ -197,15 +197,12 @@ impl Analysis {
 
     /// Takes what cross-fitting made of every unit.
     fn of_cross_fit(fit: Fit, found: crossfit::Estimates) -> Result<Analysis, Error> {
-        let (mut units, mut effects, mut unserved) = (Vec::with_capacity(found.len()), Vec::new(), Vec::new());
-        for (i, effect) in found.into_iter().enumerate() {
-            match effect {
-                Ok(effect) => {
-                    units.push(i as u32);
-                    effects.push(effect);
-                }
-                Err(why) => unserved.push((i as u32, why)),
-            }
+        let crossfit::Estimates { mut effects, unserved } = found;
+        let mut without = unserved.iter().map(|(i, _)| *i).peekable();
+        let units: Vec<u32> = (0..effects.len() as u32).filter(|i| without.next_if_eq(i).is_none()).collect();
+        if !unserved.is_empty() {
+            let (mut served, mut at) = (units.iter().peekable(), 0..);
+            effects.retain(|_| served.next_if_eq(&&at.next().expect("counted up")).is_some());
         }
         Analysis { fit, units, effects, unserved, groups: None }.checked()
     }

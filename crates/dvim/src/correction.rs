@@ -13,8 +13,8 @@ use crate::curve::{CELLS, Grid, Shape, odds};
 use crate::effect::{Corrected, Four, all_four};
 use crate::estimand::{ByEstimand, Estimand};
 use crate::group::{GroupEstimate, Pool};
-use crate::joint::{Certainty, Prediction, Predictor, Spread, Spreads};
-use crate::numeric::expit;
+use crate::joint::{Certainty, Prediction, Predictor, ShareTable, Spread, Spreads};
+use crate::numeric::{expit, in_wide_registers};
 use crate::split::Trained;
 
 /// The model of one fold: what it says of any unit, and how sure it is.
@@ -39,10 +39,19 @@ impl FoldModel {
         predicted.into_iter().zip(spreads).map(|(predicted, spreads)| Opinion { predicted, spreads }).collect()
     }
 
-    /// What the model expects of a unit of this case weight, given its prediction in the unit's own arm.
-    pub(crate) fn expected(&self, p: &Prediction, weight: f64, grid: &Grid) -> Expected {
+    /// F of the model's family, ready for many units.
+    pub(crate) fn shares(&self) -> ShareTable {
+        ShareTable::new(self.predictor.family)
+    }
+
+    /// What the model expects of a unit of this case weight, given its prediction in the unit's own arm and a table of
+    /// the model's family.
+    pub(crate) fn expected(&self, table: &ShareTable, p: &Prediction, weight: f64, grid: &Grid) -> Expected {
         let uncured = 1.0 - p.cure_probability;
-        let shares = event_shares(&self.predictor, p, grid).map(|share| (uncured * share) as f32);
+        let mut shares = [0.0; CELLS];
+        self.predictor.event_shares_from(table, p, grid.log_times(), &mut shares);
+        shares[CELLS - 1] = 1.0;
+        let shares = shares.map(|share| (uncured * share) as f32);
         Expected { cured: p.cure_probability, mean_event_time: p.mean_event_time, shares, weight: weight as f32 }
     }
 }
@@ -87,6 +96,17 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
+    /// The weight, and the weight times `p`, `p (1 − p)` and `(1 − p) m`.
+    fn ends(&self) -> [f64; 4] {
+        let (weight, p) = (f64::from(self.weight), self.cured);
+        [weight, weight * p, weight * (p * (1.0 - p)), weight * ((1.0 - p) * self.mean_event_time)]
+    }
+
+    /// The shares, each times the weight.
+    fn weighed(&self) -> [f32; CELLS] {
+        self.shares.map(|share| self.weight * share)
+    }
+
     /// The mean of what several models expect.
     pub(crate) fn mean(all: impl Iterator<Item = Expected>) -> Expected {
         let mut sum = Expected { cured: 0.0, mean_event_time: 0.0, shares: [0.0; CELLS], weight: 1.0 };
@@ -107,11 +127,64 @@ impl Expected {
     }
 }
 
-/// Puts what is expected of the units of a pool into the pool's order of time, in which sums over groups go.
-pub(crate) fn by_time(pool: &Pool, expected: &[Expected]) -> Vec<Expected> {
-    let mut out = expected.to_vec();
-    expected.iter().zip(0..).for_each(|(e, m)| out[pool.rank(m) as usize] = *e);
-    out
+/// What is expected of units as sums over groups need it: each times the unit's weight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Weighed {
+    /// The weight, and the weight times `p`, `p (1 − p)` and `(1 − p) m`.
+    ends: Vec<[f64; 4]>,
+    shares: Vec<[f32; CELLS]>,
+}
+
+impl Weighed {
+    /// Of some units.
+    pub(crate) fn new(units: &[Expected]) -> Weighed {
+        Weighed {
+            ends: units.iter().map(Expected::ends).collect(),
+            shares: units.iter().map(Expected::weighed).collect(),
+        }
+    }
+
+    /// Of the units of a pool, in the pool's order of time, in which sums over groups go.
+    pub(crate) fn by_time(pool: &Pool, units: &[Expected]) -> Weighed {
+        let mut out = Weighed { ends: vec![[0.0; 4]; units.len()], shares: vec![[0.0; CELLS]; units.len()] };
+        for (e, m) in units.iter().zip(0..) {
+            let rank = pool.rank(m) as usize;
+            (out.ends[rank], out.shares[rank]) = (e.ends(), e.weighed());
+        }
+        out
+    }
+}
+
+in_wide_registers!(fn sum_of_ends = sum_ends(all: &[[f64; 4]], members: &[u32], counts: &[f64]) -> [f64; 4]);
+in_wide_registers!(
+    fn sum_of_shares = sum_shares(all: &[[f32; CELLS]], members: &[u32], counts: &[f64]) -> [f32; CELLS]
+);
+
+#[inline(always)]
+fn sum_ends(all: &[[f64; 4]], members: &[u32], counts: &[f64]) -> [f64; 4] {
+    let mut sum = [0.0; 4];
+    if counts.is_empty() {
+        members.iter().for_each(|&m| sum.iter_mut().zip(&all[m as usize]).for_each(|(sum, x)| *sum += x));
+    } else {
+        for (&m, count) in members.iter().zip(counts) {
+            sum.iter_mut().zip(&all[m as usize]).for_each(|(sum, x)| *sum += count * x);
+        }
+    }
+    sum
+}
+
+#[inline(always)]
+fn sum_shares(all: &[[f32; CELLS]], members: &[u32], counts: &[f64]) -> [f32; CELLS] {
+    let mut sum = [0.0; CELLS];
+    if counts.is_empty() {
+        members.iter().for_each(|&m| sum.iter_mut().zip(&all[m as usize]).for_each(|(sum, x)| *sum += x));
+    } else {
+        for (&m, count) in members.iter().zip(counts) {
+            let count = *count as f32;
+            sum.iter_mut().zip(&all[m as usize]).for_each(|(sum, x)| *sum += count * x);
+        }
+    }
+    sum
 }
 
 /// How far a group is from what the model expects of its members.
@@ -128,46 +201,36 @@ pub(crate) struct Offset {
 
 impl Offset {
     /// The offset of a group from what is expected of its members, who come in the pool's order of time with what they
-    /// count. `seen` are the shares of the group's events that come by each knot, which time needs.
-    pub(crate) fn of<'e>(
+    /// count, where not each counts once. `seen` are the shares of the group's events that come by each knot, which
+    /// time needs.
+    pub(crate) fn of(
         estimand: Estimand,
         group: &GroupEstimate,
-        members: impl Iterator<Item = (&'e Expected, f64)>,
+        expected: &Weighed,
+        (members, counts): (&[u32], &[f64]),
         seen: impl FnOnce() -> Option<[f64; CELLS]>,
     ) -> Offset {
-        let (mut n, mut all, mut cured, mut chance, mut uncured, mut time) = (0, 0.0, 0.0, 0.0, 0.0, 0.0);
-        let mut shares = [0f32; CELLS];
-        for (p, count) in members {
-            let weight = f64::from(p.weight) * count;
-            n += 1;
-            all += weight;
-            cured += weight * p.cured;
-            chance += weight * (p.cured * (1.0 - p.cured));
-            uncured += weight * (1.0 - p.cured);
-            time += weight * ((1.0 - p.cured) * p.mean_event_time);
-            if estimand == Estimand::Time {
-                let weight = p.weight * count as f32;
-                shares.iter_mut().zip(p.shares).for_each(|(sum, share)| *sum += weight * share);
-            }
-        }
+        let [all, cured, chance, time] = sum_of_ends(&expected.ends, members, counts);
         match estimand {
             Estimand::Cure => {
                 let model = cured / all;
                 // As many as they are worth: fewer where they do not count alike.
-                let share = smoothed(group.curve.survival, model, f64::from(n) * group.curve.worth);
+                let share = smoothed(group.curve.survival, model, members.len() as f64 * group.curve.worth);
                 let value = logit(share) - logit(model.clamp(1e-4, 1.0 - 1e-4));
                 let drawn = cured * (1.0 - model);
                 let within = if drawn > 0.0 { chance / drawn } else { 1.0 };
                 Offset { value, variance: cure_variance(group, share, within), ..Offset::default() }
             }
             Estimand::Time => {
+                let uncured = all - cured;
                 let value = match group.curve.mean_event_time() {
                     Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
                     _ => 0.0,
                 };
                 let mut out = Offset { value, variance: time_variance(group), ..Offset::default() };
-                let all = f64::from(shares[CELLS - 1]);
-                if let Some(seen) = seen().filter(|_| all > 0.0) {
+                let both = seen().map(|seen| (seen, sum_of_shares(&expected.shares, members, counts)));
+                if let Some((seen, shares)) = both.filter(|(_, shares)| shares[CELLS - 1] > 0.0) {
+                    let all = f64::from(shares[CELLS - 1]);
                     let events = (group.curve.effective_size() * (1.0 - group.curve.survival)).max(1.0);
                     for (k, offset) in out.shape.iter_mut().enumerate() {
                         let model = f64::from(shares[k]) / all;
@@ -330,6 +393,11 @@ pub(crate) fn pooled(of_deals: &[Corrected], grid: &Grid) -> Corrected {
 mod tests {
     use super::*;
 
+    fn offset_of(estimand: Estimand, group: &GroupEstimate, members: &[Expected]) -> Offset {
+        let places: Vec<u32> = (0..members.len() as u32).collect();
+        Offset::of(estimand, group, &Weighed::new(members), (&places, &[]), || None)
+    }
+
     /// Two deals, worked by hand.
     #[test]
     fn means_over_deals() {
@@ -388,8 +456,8 @@ mod tests {
         let weighted = [of(0.2, 20.0, 2.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
         let copied = [of(0.2, 20.0, 1.0), of(0.2, 20.0, 1.0), of(0.5, 30.0, 1.0), of(0.9, 40.0, 1.0)];
         for estimand in Estimand::BOTH {
-            let a = Offset::of(estimand, &once, weighted.iter().map(|e| (e, 1.0)), || None).value;
-            let b = Offset::of(estimand, &twice, copied.iter().map(|e| (e, 1.0)), || None).value;
+            let a = offset_of(estimand, &once, &weighted).value;
+            let b = offset_of(estimand, &twice, &copied).value;
             assert!((a - b).abs() < 1e-9, "{a} {b}");
         }
     }
@@ -406,7 +474,7 @@ mod tests {
             let of =
                 |i: usize| Expected { cured: cured[i % 2], mean_event_time: 30.0, shares: [0.0; CELLS], weight: 1.0 };
             let members: Vec<Expected> = (0..10).map(of).collect();
-            Offset::of(Estimand::Cure, &group, members.iter().map(|e| (e, 1.0)), || None).variance
+            offset_of(Estimand::Cure, &group, &members).variance
         };
         let close = |x: f64, y: f64| assert!((x - y).abs() < 1e-12, "{x} {y}");
         close(variance([0.5, 0.5]), 1.0 / (10.0 * 0.25));

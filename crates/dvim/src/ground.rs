@@ -16,6 +16,7 @@ use crate::matching::{Hints, Points};
 use crate::metric::Metric;
 use crate::options::Options;
 use crate::search::{ArmSearch, Ask, Found, Help, Queries};
+use crate::split::hashed_sample;
 use crate::watch::Watch;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -152,8 +153,11 @@ impl<'a> Ground<'a> {
     /// Prepares a cohort in which some units only train. Refuses constraints that do not fit the cohort.
     pub fn new(cohort: &'a Cohort, options: &Options, is_training: &[bool]) -> Result<Ground<'a>, Error> {
         let rules = options.rules(cohort)?;
-        let units =
-            |arm: Arm| -> Vec<u32> { cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect() };
+        let most = options.pool_units();
+        let units = |arm: Arm| -> Vec<u32> {
+            let all = cohort.units_of(arm).into_iter().filter(|&i| !is_training[i as usize]).collect();
+            hashed_sample(cohort, all, options.seed ^ 0x706f_6f6c, most)
+        };
         let pools = ByArm::join(|arm| Pool::new(cohort, units(arm)));
         let (without_self, fewest) = (options.leaves_out_self(), options.fewest());
         Ok(Ground { cohort, pools, rules, without_self, fewest, grid: Grid::of(cohort) })

@@ -1,6 +1,6 @@
 //! How much memory a run needs, before it starts.
 
-use crate::crossfit::KEPT_COORDINATES;
+use crate::crossfit::{KEPT_COORDINATES, UNITS_AT_ONCE};
 use crate::effect::Effect;
 use crate::options::{AdjustedOptions, Estimator, Options};
 
@@ -15,7 +15,7 @@ pub fn memory_needed(n_units: usize, n_covariates: usize, options: &Options, aud
     let (n, p) = (n_units as f64, n_covariates as f64);
     match &options.estimator {
         Estimator::Paper => of_paper(n, p, options, audited),
-        Estimator::Adjusted(adjusted) => of_adjusted(n, p, adjusted, audited, threads),
+        Estimator::Adjusted(adjusted) => of_adjusted(n, p, adjusted, !options.constraints.is_empty(), audited, threads),
     }
 }
 
@@ -44,23 +44,28 @@ const SUMS_BYTES: f64 = 600.0;
 ///
 /// The numbers are bytes for each unit. They were fitted to the peaks of 37 runs with n = 5,000 to 100,000, before
 /// patients had curves, and raised for these by the peaks of the ten runs of the test.
-fn of_adjusted(n: f64, p: f64, options: &AdjustedOptions, audited: bool, threads: usize) -> u64 {
+fn of_adjusted(n: f64, p: f64, options: &AdjustedOptions, pool_is_whole: bool, audited: bool, threads: usize) -> u64 {
     let deals = options.for_units(n as usize).deals();
     let folds = deals.iter().copied().max().unwrap_or(1) as f64;
     let at_once = folds.min(threads as f64);
     let k = options.group_size.unwrap_or(options.largest_group) as f64;
+    let pooled = if pool_is_whole { n } else { n.min(2.0 * options.pool_units() as f64) };
+    let learned = n.min(2.0 * options.learning_units as f64);
     // Covariates as recorded and scaled, outcomes, pools.
     let cohort = 8.0 * (2.0 * p + 5.0) + 50.0;
-    // What each fold's model says of each unit; effects, twice while they are put in order; what each deal adds.
-    let units = 200.0 + 112.0 * folds + 2200.0 + 1500.0 * (deals.len() - 1) as f64;
-    let fits = at_once * (500.0 + 18.0 * p) + 60.0;
+    // Predictions; effects, twice while they are put in order where all folds are matched at once; what each deal adds.
+    let effects = if n as usize > UNITS_AT_ONCE { 1300.0 } else { 2200.0 };
+    let units = 200.0 + effects + 1500.0 * (deals.len() - 1) as f64;
+    // What each fold's model says of each unit of the pools.
+    let expected = pooled * 128.0 * folds;
+    let fits = learned * (at_once * (500.0 + 18.0 * p) + 60.0);
     // One arm of one fold under one metric, for each unit of the arm.
     let index = 90.0 + 10.0 * p;
-    let is_kept = 2.0 * folds * n * p <= KEPT_COORDINATES as f64;
-    let indices = if is_kept { 2.3 * folds * index } else { 0.0 } + at_once * index;
+    let is_kept = 2.0 * folds * pooled * p <= KEPT_COORDINATES as f64;
+    let indices = pooled * (if is_kept { 2.3 * folds * index } else { 0.0 } + at_once * index);
     let held_by_audit = 100.0 + 2.0 * k + at_once * (120.0 + 2.0 * k + 20.0 * p);
-    let audit = if audited { held_by_audit * f64::min(1.0, AUDITED / n) } else { 0.0 };
-    (1.05 * (21e6 + n * (cohort + units + fits.max(indices).max(audit)))) as u64
+    let audit = if audited { held_by_audit * f64::min(n, AUDITED) } else { 0.0 };
+    (1.05 * (21e6 + n * (cohort + units) + expected + fits.max(indices).max(audit))) as u64
 }
 
 #[cfg(test)]

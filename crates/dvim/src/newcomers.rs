@@ -12,7 +12,7 @@
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::constraint::Unserved;
-use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, pooled};
+use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, Weighed, add_leftover, correct, pooled};
 use crate::crossfit::Standardised;
 use crate::effect::{Corrected, Effect, Four};
 use crate::error::Error;
@@ -20,7 +20,7 @@ use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Deal, Fit, Fold, NO_FOLD};
 use crate::ground::{Asked, Ground};
 use crate::group::GroupEstimate;
-use crate::joint::{Prediction, Predictor, Spread, Spreads};
+use crate::joint::{Prediction, Predictor, ShareTable, Spread, Spreads};
 use crate::metric::Scaling;
 use crate::numeric::expit;
 use crate::search::Found;
@@ -32,6 +32,12 @@ use std::sync::OnceLock;
 
 /// What a group gave, its members as positions in the cohort, and what they count.
 pub type GivenGroup<'g> = (GroupEstimate, &'g [u32], &'g [f64]);
+
+/// What is expected of each unit of a pool, in the pool's order of time, and the same for sums over groups.
+struct Expectations {
+    each: Vec<Expected>,
+    weighed: Weighed,
+}
 
 /// Estimates patients against a cohort that was analysed before.
 pub struct Newcomers<'a> {
@@ -48,13 +54,15 @@ struct Correction<'a> {
     fit: &'a Fit,
     scaling: &'a Scaling,
     x: Standardised,
+    /// F of the family that all models have.
+    shares: ShareTable,
     /// Mean weight over folds.
     weight: ByEstimand<f64>,
     /// Mean over deals of what the groups' offsets vary beyond their noise.
     leftover: Four<f64>,
     /// What is expected of each unit of both pools, in their order of time, by models that did not see it; made when
     /// first needed.
-    expected: OnceLock<ByArm<Vec<Expected>>>,
+    expected: OnceLock<ByArm<Expectations>>,
 }
 
 impl<'a> Newcomers<'a> {
@@ -108,7 +116,13 @@ impl<'a> Newcomers<'a> {
                     let (weight, leftover) = (&correction.weight, &correction.leftover);
                     self.finish(correction.any_model(), &opinions, weight, leftover, effects, offsets);
                 };
-                self.ground.estimate(&self.shared, asked, watch, measure(&self.ground, expected), finish)
+                self.ground.estimate(
+                    &self.shared,
+                    asked,
+                    watch,
+                    measure(&self.ground, expected.each_ref().map(|e| &e.weighed)),
+                    finish,
+                )
             }
         };
         Ok(found?.into_each())
@@ -162,14 +176,15 @@ impl<'a> Newcomers<'a> {
             let own: Vec<Option<u32>> = here.iter().copied().map(Some).collect();
             let rows = |of: Range<usize>| cohort.rows_of(&here[of]);
             let expected = correction.x.expected(&self.ground, &corrector.model);
-            let expected = ByArm::of(|arm| by_time(&self.ground.pools[arm], &expected[arm]));
+            let expected = ByArm::of(|arm| Weighed::by_time(&self.ground.pools[arm], &expected[arm]));
             let finish = |of: Range<usize>, _: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
                 let opinions = corrector.model.opinions(&correction.x.rows(&here[of]));
                 let (predictor, Corrector { weight, leftover, .. }) = (&corrector.model.predictor, corrector);
                 self.finish(predictor, &opinions, weight, leftover, effects, offsets);
             };
             let asked = Asked { own: &own, rows: &rows, placed: None, keep: false };
-            let found = self.ground.estimate(fold, &asked, watch, measure(&self.ground, &expected), finish)?;
+            let found =
+                self.ground.estimate(fold, &asked, watch, measure(&self.ground, expected.each_ref()), finish)?;
             of_fold.iter().zip(found.into_each()).for_each(|(&q, effect)| out[q] = Some(effect));
         }
         Ok(out.into_iter().map(|e| e.expect("every unit is in a fold")).collect())
@@ -190,9 +205,9 @@ impl<'a> Newcomers<'a> {
         let expected = |arm: Arm, rank: u32, unit: u32| match corrector {
             Some(c) => {
                 let p = c.model.predictor.predict(correction.x.row(unit as usize))[arm];
-                c.model.expected(&p, self.ground.cohort.weight(unit as usize), &self.ground.grid)
+                c.model.expected(&correction.shares, &p, self.ground.cohort.weight(unit as usize), &self.ground.grid)
             }
-            None => correction.expected(&self.ground)[arm][rank as usize],
+            None => correction.expected(&self.ground)[arm].each[rank as usize],
         };
         let offsets = ByEstimand::of(|estimand| {
             ByArm::of(|arm| {
@@ -208,7 +223,8 @@ impl<'a> Newcomers<'a> {
                 let counts: Vec<f64> = ranked.iter().map(|member| member.2).collect();
                 let members: Vec<Expected> = ranked.iter().map(|m| expected(arm, m.0, m.1)).collect();
                 let seen = || pool.event_shares(&ranks, &counts, &self.ground.grid);
-                Offset::of(estimand, group, members.iter().zip(counts.iter().copied()), seen)
+                let places: Vec<u32> = (0..members.len() as u32).collect();
+                Offset::of(estimand, group, &Weighed::new(&members), (&places, &counts), seen)
             })
         });
         let (weight, leftover) = match corrector {
@@ -225,12 +241,11 @@ impl<'a> Newcomers<'a> {
 /// The offset of a group from what is expected of its members.
 fn measure<'a>(
     ground: &'a Ground<'_>,
-    expected: &'a ByArm<Vec<Expected>>,
+    expected: ByArm<&'a Weighed>,
 ) -> impl Fn(Estimand, Arm, &Found<'_>) -> Offset + Sync + 'a {
-    |estimand, arm, found| {
-        let members = found.members().map(|(r, count)| (&expected[arm][r as usize], count));
+    move |estimand, arm, found| {
         let seen = || ground.pools[arm].event_shares(found.ranks, found.shares, &ground.grid);
-        Offset::of(estimand, &found.estimate, members, seen)
+        Offset::of(estimand, &found.estimate, expected[arm], (found.ranks, found.shares), seen)
     }
 }
 
@@ -247,6 +262,7 @@ impl<'a> Correction<'a> {
         Some(Correction {
             fit,
             scaling,
+            shares: all.first()?.model.shares(),
             x: Standardised::new(cohort, scaling),
             weight: ByEstimand::of(|estimand| mean(&all, &|c| c.weight[estimand])),
             // All folds of a deal have one leftover variance.
@@ -260,7 +276,7 @@ impl<'a> Correction<'a> {
     }
 
     /// What the models that left out each unit of the pools expect of it in its own arm: the mean over deals.
-    fn expected(&self, ground: &Ground<'_>) -> &ByArm<Vec<Expected>> {
+    fn expected(&self, ground: &Ground<'_>) -> &ByArm<Expectations> {
         let model_of = |deal: &'a Deal, i: usize| -> &'a FoldModel {
             let corrector = deal.folds[deal.fold_of[i] as usize].corrector.as_ref();
             &corrector.expect("each fold has a corrector, or none has").model
@@ -272,12 +288,14 @@ impl<'a> Correction<'a> {
                     Expected::mean(self.fit.deals.iter().map(|deal| {
                         let model = model_of(deal, i);
                         let p = &model.predictor.predict(self.x.row(i))[arm];
-                        model.expected(p, ground.cohort.weight(i), &ground.grid)
+                        model.expected(&self.shares, p, ground.cohort.weight(i), &ground.grid)
                     }))
                 };
                 let pool = &ground.pools[arm];
                 let expected: Vec<Expected> = pool.units.par_iter().with_min_len(256).map(of).collect();
-                by_time(pool, &expected)
+                let mut each = expected.clone();
+                expected.iter().zip(0..).for_each(|(e, m)| each[pool.rank(m) as usize] = *e);
+                Expectations { weighed: Weighed::new(&each), each }
             })
         })
     }

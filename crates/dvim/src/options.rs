@@ -92,6 +92,18 @@ impl Default for Options {
     }
 }
 
+/// What an estimator asks of groups.
+struct OfGroups {
+    /// Whether a unit is kept out of its own group whatever the constraints say.
+    without_self: bool,
+    /// Candidates in each arm below which a unit has no effect.
+    fewest: usize,
+    /// Units of an arm that groups are drawn from, at most.
+    pool_units: usize,
+    /// Units whose groups an audit looks through, at most.
+    audited_units: usize,
+}
+
 impl Options {
     /// The paper's Algorithm 1 with the paper's choices, on standardised covariates.
     pub fn paper() -> Options {
@@ -111,28 +123,49 @@ impl Options {
     /// Who may be in a group, in terms of a cohort's columns; `None` where every unit may. A corrected group holds
     /// nobody of the unit's own cluster: what they share would reach the unit's estimate.
     pub(crate) fn rules(&self, cohort: &Cohort) -> Result<Option<Rules>, Error> {
-        let clusters = cohort.extras().cluster.as_ref().filter(|_| self.of_groups().0);
+        let clusters = cohort.extras().cluster.as_ref().filter(|_| self.of_groups().without_self);
         let rules = Rules::new(&self.constraints, cohort).map_err(Error::Refused)?.without_own_cluster(clusters);
         Ok(Some(rules).filter(|rules| !rules.is_empty()))
     }
 
-    /// Whether a unit is kept out of its own group whatever the constraints say, and the candidates in each arm below
-    /// which it has no effect. A corrected group never holds the unit: its offset must be honest.
-    fn of_groups(&self) -> (bool, usize) {
+    /// What the estimator asks of groups.
+    fn of_groups(&self) -> OfGroups {
         match &self.estimator {
-            Estimator::Paper => (false, self.group_size),
-            Estimator::Adjusted(adjusted) => (true, adjusted.fewest()),
+            Estimator::Paper => OfGroups {
+                without_self: false,
+                fewest: self.group_size,
+                pool_units: usize::MAX,
+                audited_units: usize::MAX,
+            },
+            // A corrected group never holds the unit: its offset must be honest.
+            Estimator::Adjusted(adjusted) => OfGroups {
+                without_self: true,
+                fewest: adjusted.fewest(),
+                // Exact covariates and calipers may leave few candidates, so that all of them are needed.
+                pool_units: if self.constraints.is_empty() { adjusted.pool_units() } else { usize::MAX },
+                audited_units: adjusted.audited_units,
+            },
         }
     }
 
     /// Whether a unit is kept out of its own group.
     pub fn leaves_out_self(&self) -> bool {
-        self.constraints.exclude_self || self.of_groups().0
+        self.constraints.exclude_self || self.of_groups().without_self
     }
 
     /// Candidates in each arm below which a unit has no effect.
     pub fn fewest(&self) -> usize {
-        self.of_groups().1
+        self.of_groups().fewest
+    }
+
+    /// How many units of an arm groups are drawn from, at most.
+    pub(crate) fn pool_units(&self) -> usize {
+        self.of_groups().pool_units
+    }
+
+    /// Of how many units an audit looks through the groups, at most.
+    pub(crate) fn audited_units(&self) -> usize {
+        self.of_groups().audited_units
     }
 
     /// Refuses options that do not fit a cohort.
@@ -147,7 +180,7 @@ impl Options {
 
     /// The problem that an arm is in too few clusters to leave some of them out, where it is.
     pub fn too_few_clusters(&self, extras: &Extras, arm: impl Fn(usize) -> Arm) -> Option<Problem> {
-        let clusters = extras.cluster.as_ref().filter(|_| self.of_groups().0)?;
+        let clusters = extras.cluster.as_ref().filter(|_| self.of_groups().without_self)?;
         let count = |z: Arm| {
             let of = clusters.iter().enumerate().filter(|(i, _)| arm(*i) == z).map(|(_, c)| *c);
             of.collect::<std::collections::HashSet<u32>>().len()
@@ -284,6 +317,15 @@ pub struct AdjustedOptions {
     pub units_for_weight: f64,
     /// A candidate (K, w) must beat the reference by this many standard errors of the loss difference.
     pub caution: f64,
+    /// Units of an arm that models learn from, at most; a fixed sample by hash of id, of which each fold leaves its own
+    /// out. Everybody is estimated. The error that it costs is measured in docs/accuracy.md, "Large cohorts".
+    pub learning_units: usize,
+    /// Units of an arm that groups are drawn from, at most, where no constraint asks for more; a fixed sample by hash
+    /// of id. The error that it costs is measured there too.
+    pub pool_units: usize,
+    /// Units whose groups an audit looks through, at most; a fixed sample by hash of id. Shares of so many are known to
+    /// half a point; averages and their intervals rest on everybody.
+    pub audited_units: usize,
     /// Units on which K and w are chosen, at most; a fixed sample by hash of id.
     pub tuning_units: usize,
     /// Units on which latency families are compared, at most (a fixed sample by hash of id); the shape of the
@@ -323,6 +365,9 @@ impl Default for AdjustedOptions {
             weights: [0.25, 0.5, 0.75, 1.0],
             units_for_weight: 3000.0,
             caution: 2.0,
+            learning_units: 100_000,
+            pool_units: 25_000,
+            audited_units: 50_000,
             tuning_units: 4000,
             family_units: 6000,
             shape_units: 2000,
@@ -379,6 +424,11 @@ impl AdjustedOptions {
     /// smallest that is tried.
     pub fn fewest(&self) -> usize {
         self.group_size.unwrap_or(self.smallest_group)
+    }
+
+    /// Units of an arm that groups are drawn from, at most; ten times as many as a group has, where its size was said.
+    pub(crate) fn pool_units(&self) -> usize {
+        self.pool_units.max(10 * self.group_size.unwrap_or(0))
     }
 
     /// What is wrong with these options for arms of these sizes (control, treated).

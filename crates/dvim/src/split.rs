@@ -164,6 +164,20 @@ pub(crate) fn hash_id(seed: u64, id: &str) -> u64 {
     hasher.finish()
 }
 
+/// Those of some units that have the smallest hashes, in order: a sample that does not depend on the order of rows.
+pub(crate) fn hashed_sample(cohort: &Cohort, units: Vec<u32>, key: u64, most: usize) -> Vec<u32> {
+    if units.len() <= most {
+        return units;
+    }
+    let keyed = units.into_par_iter().with_min_len(1024).map(|i| (hash_id(key, &cohort.ids().text(i as usize)), i));
+    let mut keyed: Vec<(u64, u32)> = keyed.collect();
+    keyed.select_nth_unstable(most);
+    keyed.truncate(most);
+    let mut units: Vec<u32> = keyed.into_iter().map(|(_, i)| i).collect();
+    units.sort_unstable();
+    units
+}
+
 impl<'a> TrainingSet<'a> {
     /// The units outside of one fold: those for which `fold_of` says another number.
     ///

@@ -73,6 +73,45 @@ fn a_unit_is_not_in_its_own_group() {
     }
 }
 
+/// As a large cohort is analysed: models learn from some, groups are drawn from some, everybody is estimated.
+fn sampled() -> Options {
+    let Estimator::Adjusted(adjusted) = fixed().estimator else { unreachable!("it is the adjusted one") };
+    let adjusted = AdjustedOptions { learning_units: 300, pool_units: 1, audited_units: 120, ..adjusted };
+    Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() }
+}
+
+#[test]
+fn of_a_large_cohort_everybody_is_estimated_honestly() {
+    let world = simulate(Scenario::BothOverlap, 1_200, false, 3);
+    let (n, whole, before) = (1_200, analyse(&world.cohort, &fixed()), analyse(&world.cohort, &sampled()));
+    assert_eq!(before.units.len(), n);
+    assert!(before.effects.iter().zip(&whole.effects).all(|(a, b)| a != b), "fewer to learn from and to match with");
+    // Ten times the group are candidates, and the groups that are shown are of them.
+    let groups = |unit: usize| before.fit.match_groups(&world.cohort, unit);
+    let members: std::collections::BTreeSet<u32> =
+        (0..n).step_by(7).flat_map(|u| groups(u).cure[Arm::Treated].units.clone()).collect();
+    assert!((100..=400).contains(&members.len()), "{}", members.len());
+    let used = before.effects[7].groups.cure[Arm::Treated].curve;
+    assert_eq!(groups(7).cure[Arm::Treated].curve.summary(world.cohort.horizon()), used);
+    // One who is a candidate and one who is not.
+    let outside = (0..n as u32).find(|&i| world.cohort.arm(i as usize) == Arm::Treated && !members.contains(&i));
+    for unit in [*members.first().expect("members"), outside.expect("some are no candidates")] {
+        let unit = unit as usize;
+        let flipped = changed(&world, |u| {
+            u.time[unit] = 0.5 * u.time[unit] + 1.0;
+            u.event[unit] = !u.event[unit];
+        });
+        assert_eq!(before.effects[unit], analyse(&flipped, &sampled()).effects[unit]);
+    }
+    // The audit looks at some groups, says so, and averages over everybody.
+    let audit = dvim::Audit::of(&world.cohort, &before, &[]).expect("an audit");
+    assert_eq!(audit.balance.as_ref().map(|b| b.n_units), Some(120));
+    assert!(audit.left_out.iter().any(|why| why.contains("sample")));
+    assert!(audit.averages.iter().filter(|a| a.population == "all").all(|a| a.n_units == n));
+    let all = dvim::Audit::of(&world.cohort, &whole, &[]).expect("an audit");
+    assert_eq!(all.balance.as_ref().map(|b| b.n_units), Some(n));
+}
+
 #[test]
 fn threads_and_order_do_not_matter() {
     let world = simulate(Scenario::TimeOnly, 500, false, 5);

@@ -92,6 +92,8 @@ pub struct Balance {
     pub diameters: [[f64; 3]; 4],
     /// 50, 90 and 99 % quantiles of the distance to the nearest unit of the other arm; cure metric, time metric.
     pub nearest_other: [[f64; 3]; 2],
+    /// Units whose groups were looked through: all that are estimated, or a sample of them.
+    pub n_units: usize,
     /// The distance from which a unit counts as having no comparable patient; cure metric, time metric.
     pub limit: [Option<f64>; 2],
     /// Positions in the cohort of the units beyond that limit under either metric, with both ratios distance/limit.
@@ -148,15 +150,16 @@ impl Balance {
 
         let mut nearest_other = [[0.0; 3]; 2];
         let mut limit = [None; 2];
-        let mut ratios = vec![[0.0; 2]; analysis.units.len()];
+        let looked_at = walk.looked_at();
+        let mut ratios = vec![[0.0; 2]; looked_at.len()];
         for side in Estimand::BOTH {
             let s = side as usize;
             let of = |q: usize, own: bool| {
-                let z = cohort.arm(analysis.units[q] as usize);
+                let z = cohort.arm(analysis.units[looked_at[q]] as usize);
                 found[side][if own { z } else { z.other() }].nearest[q]
             };
             let all = |own: bool| -> Vec<f64> {
-                (0..analysis.units.len()).map(|q| of(q, own)).filter(|d| d.is_finite()).collect()
+                (0..looked_at.len()).map(|q| of(q, own)).filter(|d| d.is_finite()).collect()
             };
             nearest_other[s] = quantiles(&all(false), [0.5, 0.9, 0.99]);
             let own = all(true);
@@ -169,7 +172,7 @@ impl Balance {
         }
         let alone = (0..ratios.len())
             .filter(|&q| ratios[q].iter().any(|r| *r > 1.0))
-            .map(|q| (analysis.units[q], ratios[q]))
+            .map(|q| (analysis.units[looked_at[q]], ratios[q]))
             .collect();
         let quantiles_of = |(arm, side): (Arm, Estimand)| {
             let diameters = analysis.effects.iter().map(|e| e.groups[side][arm].diameter);
@@ -178,7 +181,8 @@ impl Balance {
         let (c, t) = (Arm::Control, Arm::Treated);
         let diameters =
             [(c, Estimand::Cure), (c, Estimand::Time), (t, Estimand::Cure), (t, Estimand::Time)].map(quantiles_of);
-        Balance { covariates, uses, diameters, nearest_other, limit, alone, overlap: overlap(cohort) }
+        let n_units = looked_at.len();
+        Balance { n_units, covariates, uses, diameters, nearest_other, limit, alone, overlap: overlap(cohort) }
     }
 }
 

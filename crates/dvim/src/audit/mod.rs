@@ -91,6 +91,8 @@ pub const NO_BOUNDS: &str = "with case weights, clusters, delayed entry or other
 /// Why nothing is said of heterogeneity.
 pub const NO_HETEROGENEITY: &str =
     "heterogeneity is left out under case weights and clusters, because its sums are by patient";
+/// Why a large cohort's groups are not all looked through.
+pub const A_SAMPLE: &str = "the cohort is large: the balance of groups, who has no comparable patient and the bounds for informative censoring are those of a sample of patients (averages and their intervals rest on everybody)";
 /// Why balance is not said under case weights.
 pub const NO_BALANCE: &str = "balance is left out under case weights, because its sums do not take them yet";
 
@@ -136,7 +138,8 @@ impl Audit {
         });
         let effect = averages.iter().find(|a| a.estimand == "cure_effect").and_then(|a| a.estimate);
         let (plain, weighted) = (cohort.extras().is_empty(), cohort.extras().weight.is_some());
-        let left_out = [(true, NO_SIZES_CHOSEN), (!plain, NO_BOUNDS), (weighted, NO_BALANCE)];
+        let left_out =
+            [(true, NO_SIZES_CHOSEN), (!plain, NO_BOUNDS), (weighted, NO_BALANCE), (walk.is_sample(), A_SAMPLE)];
         Audit {
             balance: (!weighted).then(|| {
                 Balance::from_counts(walk, part(&seen, |s| &s.counts), Some(&|unit| scores.average_weight(unit)))

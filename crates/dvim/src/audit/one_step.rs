@@ -282,7 +282,7 @@ impl<'a> Scores<'a> {
             let mut out = vec![0.0; k * k];
             for psi in block.chunks(k) {
                 for (i, a) in psi.iter().enumerate() {
-                    out[i * k..(i + 1) * k].iter_mut().zip(psi).for_each(|(o, b)| *o += a * b);
+                    out[i * k + i..(i + 1) * k].iter_mut().zip(&psi[i..]).for_each(|(o, b)| *o += a * b);
                 }
             }
             out
@@ -290,6 +290,8 @@ impl<'a> Scores<'a> {
         let blocks: Vec<Vec<f64>> = terms.par_chunks(BLOCK * k).map(products).collect();
         let mut covariance = vec![0.0; k * k];
         blocks.iter().for_each(|b| covariance.iter_mut().zip(b).for_each(|(c, b)| *c += b));
+        // Only the upper half was summed.
+        (0..k).for_each(|i| (0..i).for_each(|j| covariance[i * k + j] = covariance[j * k + i]));
         let free = independent / (independent - 1.0).max(1.0) / (count * count);
         covariance.iter_mut().for_each(|c| *c *= free);
         Some(Joint { n: size, mean, covariance })

@@ -10,8 +10,9 @@ use crate::estimand::{ByEstimand, Estimand};
 use crate::ground::Ground;
 use crate::group::{Pool, Room, are_equal, with_shares};
 use crate::outcome::Outcome;
-use crate::split::Trained;
+use crate::split::{Trained, hashed_sample};
 use crate::survival::{Functional, Influence, Summary};
+use std::borrow::Cow;
 
 /// A group on the way past.
 pub struct Group<'a> {
@@ -58,13 +59,33 @@ pub struct Walk<'a> {
     pub analysis: &'a Analysis,
     /// What the groups are drawn from.
     pub(super) ground: Ground<'a>,
+    /// The units whose groups are looked through, by their places in `analysis.units`; `None`: all.
+    some: Option<Vec<usize>>,
 }
 
 impl<'a> Walk<'a> {
     /// Prepares the pools of a run.
     pub fn new(cohort: &'a Cohort, analysis: &'a Analysis) -> Walk<'a> {
         let ground = Ground::of_fit(&analysis.fit, cohort).expect("the run was made under its constraints");
-        Walk { cohort, analysis, ground }
+        let options = &analysis.fit.options;
+        let most = options.audited_units();
+        let some = (analysis.units.len() > most).then(|| {
+            let sample = hashed_sample(cohort, analysis.units.clone(), options.seed ^ 0x6175_6469, most);
+            let mut sample = sample.into_iter().peekable();
+            let is_there = |q: &usize| sample.next_if_eq(&analysis.units[*q]).is_some();
+            (0..analysis.units.len()).filter(is_there).collect()
+        });
+        Walk { cohort, analysis, ground, some }
+    }
+
+    /// Whether the groups of a sample are looked through, and not those of all estimated units.
+    pub(super) fn is_sample(&self) -> bool {
+        self.some.is_some()
+    }
+
+    /// The units whose groups are looked through, by their places in `analysis.units`, ascending.
+    pub(super) fn looked_at(&self) -> Vec<usize> {
+        self.some.clone().unwrap_or_else(|| (0..self.analysis.units.len()).collect())
     }
 
     /// The units of each arm that groups are drawn from.
@@ -142,7 +163,16 @@ impl<'a> Walk<'a> {
                     show(q, ranks, shares, *nearest);
                 }
             }
-            None => self.ground.each_group(fit, units, (side, arm), show),
+            None => {
+                let units: Cow<'_, [u32]> = match &self.some {
+                    None => units.into(),
+                    Some(some) => some.iter().map(|&q| units[q]).collect(),
+                };
+                let show = |q: usize, ranks: &[u32], shares: &[f64], nearest: f64| {
+                    show(self.some.as_ref().map_or(q, |some| some[q]), ranks, shares, nearest);
+                };
+                self.ground.each_group(fit, &units, (side, arm), show);
+            }
         }
     }
 

@@ -332,8 +332,8 @@ pub fn censoring(walk: &Walk<'_>) -> Option<Censoring> {
 
 /// The same from what the walk gathered.
 pub(super) fn from_known(walk: &Walk<'_>, seen: Four<&Known>) -> Option<Censoring> {
-    let analysis = walk.analysis;
-    let n = analysis.effects.len() as f64;
+    let (analysis, looked_at) = (walk.analysis, walk.looked_at());
+    let n = looked_at.len() as f64;
     let fit = &analysis.fit;
     // Under constraints a corrected group may be smaller than K.
     if analysis.effects.is_empty() || fit.is_corrected() && !fit.options.constraints.is_empty() {
@@ -341,7 +341,7 @@ pub(super) fn from_known(walk: &Walk<'_>, seen: Four<&Known>) -> Option<Censorin
     }
     let worst = |z: Arm| seen.cure[z].at_risk / n;
     let best = |z: Arm| seen.cure[z].without_event / n;
-    let found = |z: Arm| analysis.effects.iter().map(|e| e.groups.cure[z].curve.survival).sum::<f64>() / n;
+    let found = |z: Arm| looked_at.iter().map(|&q| analysis.effects[q].groups.cure[z].curve.survival).sum::<f64>() / n;
     let (c, t) = (Arm::Control, Arm::Treated);
     Some(Censoring {
         least: worst(t) - best(c),

@@ -18,7 +18,7 @@ use super::known::least_of_rmst;
 use super::one_step::{Joint, Scores};
 use super::sensitivity::AtHorizon;
 use crate::arm::{Arm, ByArm};
-use crate::curve::{CELLS, Grid, STEEP, split_rmst};
+use crate::curve::{CELLS, Curve, Grid, STEEP, split_rmst};
 use crate::interval::{Interval, averaged_at, two_sided};
 use crate::martingale::Residual;
 use crate::numeric::normal_quantile;
@@ -71,16 +71,27 @@ impl Scores<'_> {
 
     /// The standardised curves of every population at these times.
     pub fn curves(&self, populations: &Populations, grid: &Grid, times: &[f64]) -> Vec<Standardised> {
+        self.curves_of_first(populations.names.len(), populations, grid, times)
+    }
+
+    /// The curves of a patient, without how sure they are.
+    fn curves_of<'g>(&self, i: usize, grid: &'g Grid) -> ByArm<Curve<'g>> {
+        let c = self.corrected(i);
+        ByArm::of(|z| Curve::new(grid, c.cure_probability[z], c.mean_event_time[z], &c.shape[z]))
+    }
+
+    /// The same of the first populations alone.
+    fn curves_of_first(&self, most: usize, populations: &Populations, grid: &Grid, times: &[f64]) -> Vec<Standardised> {
         let quantile = two_sided(self.confidence());
         let k = times.len();
         let horizon = grid.horizon();
         let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
-            let curves = self.corrected(i).curves(grid);
+            let curves = self.curves_of(i, grid);
             for z in Arm::BOTH {
                 let own = self.arm(i) == z;
                 for (j, &t) in times.iter().enumerate() {
                     let at = z.index() * k + j;
-                    value[at] = curves.of[z].survival(t);
+                    value[at] = curves[z].survival(t);
                     residual[at] = if own { residual_at(self.residual(i), grid, t) } else { 0.0 };
                 }
             }
@@ -153,7 +164,7 @@ impl Scores<'_> {
                 difference,
             })
         };
-        populations.names.iter().enumerate().filter_map(of).collect()
+        populations.names.iter().enumerate().take(most).filter_map(of).collect()
     }
 
     /// The means of patients' own values over a population.
@@ -297,15 +308,15 @@ impl Scores<'_> {
         let k = horizons.len();
         // Where hardly anybody has had the event, nothing is said of when.
         let mut enough = vec![true; k];
-        let curves = self.curves(populations, grid, horizons);
+        let curves = self.curves_of_first(1, populations, grid, horizons);
         let Some(all) = curves.first() else { return Vec::new() };
         for (j, enough) in enough.iter_mut().enumerate() {
             *enough = Arm::BOTH.iter().all(|&z| 1.0 - all.arms[z].estimate[j] >= FEWEST_EVENTS);
         }
         let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
-            let (curves, rho, own) = (self.corrected(i).curves(grid), self.residual(i), self.arm(i));
+            let (curves, rho, own) = (self.curves_of(i, grid), self.residual(i), self.arm(i));
             for (j, &h) in horizons.iter().enumerate() {
-                let mean = ByArm::of(|z| curves.of[z].mean_before(h).unwrap_or(0.5 * h));
+                let mean = ByArm::of(|z| curves[z].mean_before(h).unwrap_or(0.5 * h));
                 value[j] = mean.treated - mean.control;
                 let sign = if own == Arm::Treated { 1.0 } else { -1.0 };
                 residual[j] = sign
@@ -313,7 +324,7 @@ impl Scores<'_> {
                         rho.time
                     } else {
                         // m(h) = (∫₀ʰ S − h S(h))/(1 − S(h)).
-                        let events = (1.0 - curves.of[own].survival(h)).max(FEWEST_EVENTS);
+                        let events = (1.0 - curves[own].survival(h)).max(FEWEST_EVENTS);
                         let at = residual_at(rho, grid, h);
                         (residual_area(rho, grid, h) + (mean[own] - h) * at) / events
                     };

@@ -211,7 +211,7 @@ fn balance(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
             ),
         });
     }
-    let n = audit.averages.first().map_or(0, |a| a.n_units);
+    let n = b.n_units;
     if n > 0 && b.alone.len() as f64 > MANY * n as f64 {
         reasons.push(Reason {
             code: "no_comparable",

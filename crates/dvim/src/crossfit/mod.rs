@@ -23,7 +23,7 @@ pub(crate) use tune::KEPT_COORDINATES;
 
 use crate::arm::{Arm, ByArm};
 use crate::constraint::Unserved;
-use crate::correction::{Corrector, Expected, FoldModel, Offset, Opinion, add_leftover, by_time, correct, pooled};
+use crate::correction::{Corrector, FoldModel, Offset, Opinion, Weighed, add_leftover, correct, pooled};
 use crate::curve::CELLS;
 use crate::effect::{Corrected, Effect, Four, all_four};
 use crate::error::Error;
@@ -42,8 +42,13 @@ use setting::{Setting, seed_of_deal};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tune::Tuned;
 
-/// What was made of each unit of a cohort, or why nothing was.
-pub(crate) type Estimates = Vec<Result<Effect, Unserved>>;
+/// What was made of each unit of a cohort.
+pub(crate) struct Estimates {
+    /// Of each unit; [`Effect::NOTHING`] of those that have no groups.
+    pub(crate) effects: Vec<Effect>,
+    /// These, ascending, and why.
+    pub(crate) unserved: Vec<(u32, Unserved)>,
+}
 
 /// Everything that cross-fitting learned, and what it made of every unit.
 pub(crate) struct CrossFitted {
@@ -94,9 +99,8 @@ pub(crate) fn learn(
     let mut averages = split_averages(&setting, 0, &effects);
     let sizes = options.deals();
     if sizes.len() > 1 {
-        let corrected = |effects: &Estimates| -> Vec<Option<Corrected>> {
-            effects.iter().map(|e| e.as_ref().ok().and_then(|e| e.corrected)).collect()
-        };
+        let corrected =
+            |effects: &Estimates| -> Vec<Option<Corrected>> { effects.effects.iter().map(|e| e.corrected).collect() };
         deals[0].values = deal_values(&effects, &residuals);
         let mut of_deals = vec![corrected(&effects)];
         let mut of_residuals: Vec<Vec<Residual>> = Vec::new();
@@ -112,12 +116,10 @@ pub(crate) fn learn(
             let all: Vec<Residual> = std::iter::once(*residual).chain(of_residuals.iter().map(|r| r[i])).collect();
             *residual = Residual::mean(&all);
         }
-        for (i, effect) in effects.iter_mut().enumerate() {
-            if let Ok(e) = effect {
-                // Which units have groups does not depend on the deal.
-                let all: Vec<Corrected> = of_deals.iter().filter_map(|s| s[i]).collect();
-                e.corrected = Some(pooled(&all, &setting.ground.grid));
-            }
+        for (i, effect) in effects.effects.iter_mut().enumerate().filter(|(_, e)| e.corrected.is_some()) {
+            // Which units have groups does not depend on the deal.
+            let all: Vec<Corrected> = of_deals.iter().filter_map(|s| s[i]).collect();
+            effect.corrected = Some(pooled(&all, &setting.ground.grid));
         }
     }
     let told = CrossFit { family, families, strengths, path, averages };
@@ -125,8 +127,8 @@ pub(crate) fn learn(
 }
 
 fn deal_values(effects: &Estimates, residuals: &[Residual]) -> Vec<DealValues> {
-    let of = |(effect, residual): (&Result<Effect, Unserved>, &Residual)| {
-        let corrected = effect.as_ref().ok().and_then(|e| e.corrected);
+    let of = |(effect, residual): (&Effect, &Residual)| {
+        let corrected = effect.corrected;
         let nothing = ByArm::of(|_| f64::NAN);
         DealValues {
             cure_probability: corrected.map_or(nothing, |c| c.cure_probability),
@@ -135,15 +137,15 @@ fn deal_values(effects: &Estimates, residuals: &[Residual]) -> Vec<DealValues> {
             residual: Residual { survival: Residual::default().survival, ..*residual },
         }
     };
-    effects.iter().zip(residuals).map(of).collect()
+    effects.effects.iter().zip(residuals).map(of).collect()
 }
 
 /// The averages of each split of a deal.
 fn split_averages(setting: &Setting<'_>, deal: usize, effects: &Estimates) -> Vec<SplitAverage> {
     let of = |fold: usize| {
-        let there: Vec<(&Effect, f64)> = (effects.iter().zip(&setting.fold_of).enumerate())
-            .filter(|(_, (_, f))| **f as usize == fold)
-            .filter_map(|(i, (e, _))| Some((e.as_ref().ok()?, setting.cohort.weight(i))))
+        let there: Vec<(&Effect, f64)> = (effects.effects.iter().zip(&setting.fold_of).enumerate())
+            .filter(|(_, (e, f))| **f as usize == fold && e.corrected.is_some())
+            .map(|(i, (e, _))| (e, setting.cohort.weight(i)))
             .collect();
         let value = |e: &Effect, estimand: Estimand| e.of(estimand).unwrap_or(f64::NAN);
         let n = there.len() as f64;
@@ -163,7 +165,7 @@ fn split_averages(setting: &Setting<'_>, deal: usize, effects: &Estimates) -> Ve
 /// of every fold.
 struct Predictions {
     of_unit: Vec<ByArm<Prediction>>,
-    of_pool: Vec<ByArm<Vec<Expected>>>,
+    of_pool: Vec<ByArm<Weighed>>,
 }
 
 impl Predictions {
@@ -175,7 +177,7 @@ impl Predictions {
             .collect();
         let of_pool = |learned: &Learned| {
             let expected = setting.x.expected(&setting.ground, &learned.model);
-            ByArm::of(|arm| by_time(&setting.ground.pools[arm], &expected[arm]))
+            ByArm::of(|arm| Weighed::by_time(&setting.ground.pools[arm], &expected[arm]))
         };
         Predictions { of_unit, of_pool: learned.par_iter().map(of_pool).collect() }
     }
@@ -185,19 +187,23 @@ impl Predictions {
 fn entries(setting: &Setting<'_>, learned: &[Learned], predictions: &Predictions) -> Option<ByArm<Entries>> {
     let (cohort, grid) = (setting.cohort, &setting.ground.grid);
     cohort.extras().entry.as_ref()?;
+    let table = learned[0].model.shares();
     Some(ByArm::of(|arm| {
         let of = |&i: &u32| {
             let i = i as usize;
             let model = &learned[setting.fold_of[i] as usize].model;
-            let expected = model.expected(&predictions.of_unit[i][arm], 1.0, grid);
+            let expected = model.expected(&table, &predictions.of_unit[i][arm], 1.0, grid);
             let mut without_event = [1.0; CELLS + 1];
             without_event[1..].iter_mut().zip(expected.shares).for_each(|(s, share)| *s = 1.0 - f64::from(share));
             (cohort.outcome(i), without_event)
         };
-        let units: Vec<_> = setting.ground.pools[arm].units.par_iter().with_min_len(256).map(of).collect();
+        let units: Vec<_> = cohort.units_of(arm).par_iter().with_min_len(256).map(of).collect();
         Entries::of(&units, grid, setting.options.smallest_censoring_survival)
     }))
 }
+
+/// Units of a cohort beyond which its folds are matched one after the other.
+pub(crate) const UNITS_AT_ONCE: usize = 100_000;
 
 /// What one deal gives.
 struct Once {
@@ -213,7 +219,7 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
     watch.step("fitting the folds", 0, setting.folds)?;
     let kappa = 4.0 * f64::max(1.0, setting.effective_size() / options.units_for_certainty);
     let learn = |fold: usize| {
-        let training = TrainingSet::outside(cohort, &setting.fold_of, fold as u8);
+        let training = TrainingSet::sampled_outside(cohort, &setting.learned_from, &setting.fold_of, fold as u8);
         let model = setting.fit(&training, terms, joint_options)?;
         let metrics = setting.metrics(&model);
         let warnings = model.certificate.flags.iter().map(ToString::to_string).collect();
@@ -235,34 +241,41 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
         .collect();
 
     let done = AtomicUsize::new(0);
-    let matched: Vec<Matched> = (0..setting.folds)
-        .into_par_iter()
-        .map(|number| {
-            watch.step("matching", done.load(Relaxed), setting.folds)?;
-            let (fold, model) = (&folds[number], &learned[number].model);
-            let fold = Matching { setting, number, fold, model, entries: entries.as_ref() };
-            let matched = fold.estimate(&predictions, &sizes, &tuned);
-            done.fetch_add(1, Relaxed);
-            Ok(matched)
-        })
-        .collect::<Result<_, Error>>()?;
-    let mut effects: Vec<Option<Result<Effect, Unserved>>> = vec![None; cohort.n_units()];
+    let matched = |number: usize| {
+        watch.step("matching", done.load(Relaxed), setting.folds)?;
+        let (fold, model) = (&folds[number], &learned[number].model);
+        let fold = Matching { setting, number, fold, model, entries: entries.as_ref() };
+        let matched = fold.estimate(&predictions, &sizes, &tuned);
+        done.fetch_add(1, Relaxed);
+        Ok(matched)
+    };
+    let mut effects = Estimates { effects: vec![Effect::NOTHING; cohort.n_units()], unserved: Vec::new() };
     let mut residuals = vec![Residual::default(); cohort.n_units()];
     let (mut leftover, mut served): (Four<f64>, usize) = Default::default();
-    for fold in matched {
-        for (estimand, arm) in all_four() {
-            leftover[estimand][arm] += fold.leftover[estimand][arm];
-        }
-        served += fold.effects.iter().flatten().count();
-        for ((&i, effect), residual) in fold.units.iter().zip(fold.effects).zip(fold.residuals) {
-            effects[i as usize] = Some(effect);
-            residuals[i as usize] = residual;
+    // Folds that are large have work for all threads, and what they give should not wait in memory for the others.
+    let at_once = if cohort.n_units() > UNITS_AT_ONCE { 1 } else { setting.folds };
+    for numbers in (0..setting.folds).collect::<Vec<_>>().chunks(at_once) {
+        let some: Vec<Matched> = numbers.par_iter().map(|&n| matched(n)).collect::<Result<_, Error>>()?;
+        for fold in some {
+            for (estimand, arm) in all_four() {
+                leftover[estimand][arm] += fold.leftover[estimand][arm];
+            }
+            served += fold.units.len() - fold.unserved.len();
+            for ((&i, effect), residual) in fold.units.iter().zip(fold.effects).zip(fold.residuals) {
+                effects.effects[i as usize] = effect;
+                residuals[i as usize] = residual;
+            }
+            for (q, why) in fold.unserved {
+                let i = fold.units[q];
+                effects.effects[i as usize] = Effect::NOTHING;
+                effects.unserved.push((i, why));
+            }
         }
     }
+    effects.unserved.sort_by_key(|(i, _)| *i);
     let leftover = leftover.map(|of| of.map(|sum| (sum / f64::max(served as f64, 1.0)).max(0.0)));
-    let mut effects: Estimates = effects.into_iter().map(|e| e.expect("every unit is in a fold")).collect();
-    for (effect, &fold) in effects.iter_mut().zip(&setting.fold_of) {
-        if let Some(c) = effect.as_mut().ok().and_then(|e| e.corrected.as_mut()) {
+    for (effect, &fold) in effects.effects.iter_mut().zip(&setting.fold_of) {
+        if let Some(c) = effect.corrected.as_mut() {
             add_leftover(c, &tuned.choices[fold as usize].map(|c| c.weight), &leftover);
         }
     }
@@ -289,8 +302,10 @@ struct Matching<'a> {
 /// What was made of the units of a fold.
 struct Matched {
     units: Vec<u32>,
-    effects: Estimates,
+    effects: Vec<Effect>,
     residuals: Vec<Residual>,
+    /// Those without groups, by their places among the units.
+    unserved: Vec<(usize, Unserved)>,
     /// Sums of what the squared offsets are beyond their variances.
     leftover: Four<f64>,
 }
@@ -314,9 +329,9 @@ impl Matching<'_> {
         let mut effects = vec![Effect::NOTHING; units.len()];
         let expected = &predictions.of_pool[number];
         let note = |estimand: Estimand, arm: Arm, offset: &mut Offset, found: &Found<'_>| {
-            let members = found.members().map(|(r, count)| (&expected[arm][r as usize], count));
             let seen = || ground.pools[arm].event_shares(found.ranks, found.shares, &ground.grid);
-            *offset = Offset::of(estimand, &found.estimate, members, seen);
+            let members = (found.ranks, found.shares);
+            *offset = Offset::of(estimand, &found.estimate, &expected[arm], members, seen);
         };
         let search = |estimand: Estimand, arm: Arm| match tuned.search(number, estimand, arm) {
             Some(search) => Ready::AtHand(search),
@@ -326,7 +341,7 @@ impl Matching<'_> {
         let known = |estimand: Estimand, arm: Arm, q: usize| {
             let i = units[q] as usize;
             let tried = size[estimand].filter(|_| cohort.arm(i) == arm)?;
-            tuned.known[estimand][i].get(tried).copied()
+            tuned.known(estimand, i, tried)
         };
         let start = |_: Estimand, _: Arm| Offset::default();
         let filled = ground.fill(fold, &block, &mut effects, search, start, note, Some(&known));
@@ -362,8 +377,6 @@ impl Matching<'_> {
             }
         };
         let residuals = effects.par_iter_mut().enumerate().with_min_len(64).map(finish).collect();
-        let mut effects: Estimates = effects.into_iter().map(Ok).collect();
-        filled.unserved.into_iter().for_each(|(q, why)| effects[q] = Err(why));
-        Matched { units, effects, residuals, leftover }
+        Matched { units, effects, residuals, unserved: filled.unserved, leftover }
     }
 }

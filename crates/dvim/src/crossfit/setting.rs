@@ -11,7 +11,7 @@ use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, 
 use crate::martingale::Censoring;
 use crate::metric::{Metric, Scaling};
 use crate::options::{AdjustedOptions, FIRST_STRENGTH, STRENGTHS};
-use crate::split::{Trained, TrainingSet, hash_id};
+use crate::split::{Trained, TrainingSet, hash_id, hashed_sample};
 use crate::survival::Watched;
 use rayon::prelude::*;
 
@@ -91,12 +91,13 @@ impl Standardised {
 
     /// What a model expects of every unit of both pools, each in its own arm.
     pub(crate) fn expected(&self, ground: &Ground<'_>, model: &FoldModel) -> ByArm<Vec<Expected>> {
+        let table = model.shares();
         ByArm::of(|arm| {
             let units = &ground.pools[arm].units;
             let predicted = model.predictor.predict_arm(arm, units.par_iter().map(|&i| self.row(i as usize)));
             let weigh = |i: &u32| ground.cohort.weight(*i as usize);
             let all = predicted.par_iter().zip(units).with_min_len(256);
-            all.map(|(p, i)| model.expected(p, weigh(i), &ground.grid)).collect()
+            all.map(|(p, i)| model.expected(&table, p, weigh(i), &ground.grid)).collect()
         })
     }
 }
@@ -112,6 +113,8 @@ pub(super) struct Setting<'a> {
     /// Folds of this deal.
     pub(super) folds: usize,
     pub(super) fold_of: Vec<u8>,
+    /// The units that models learn from, ascending: those of them that are outside of a fold.
+    pub(super) learned_from: Vec<u32>,
     /// The censoring curve of each arm, and that of an arm of which nobody is lost.
     pub(super) censoring: ByArm<Censoring>,
     pub(super) everybody: Censoring,
@@ -129,14 +132,35 @@ impl<'a> Setting<'a> {
         let cohort = ground.cohort;
         let x = Standardised::new(cohort, scaling);
         // Reaching H is not censoring: nobody is lost there.
-        let watched = ground.pools.each_ref().map(|pool| Watched::of(&cohort.outcomes(&pool.units), cohort.horizon()));
+        let watched = ByArm::of(|arm| Watched::of(&cohort.outcomes(&cohort.units_of(arm)), cohort.horizon()));
         let pieces = Pieces::of(cohort, &watched);
         let censoring = |watched: Watched| Censoring::of(watched, ground.grid, options.smallest_censoring_survival);
         let everybody = censoring(Watched::of_steps(Vec::new()));
         let censoring = watched.map(censoring);
         let folds = at_most_clusters(cohort, options.deals()[0]);
         let fold_of = deal_folds(cohort, folds, seed);
-        Setting { ground, cohort, x, scaling, options, seed, folds, fold_of, censoring, everybody, pieces }
+        let of_arm = |arm: Arm| hashed_sample(cohort, cohort.units_of(arm), seed ^ 0x6c65_6172, options.learning_units);
+        let mut learned_from = Arm::BOTH.map(of_arm).concat();
+        learned_from.sort_unstable();
+        Setting {
+            ground,
+            cohort,
+            x,
+            scaling,
+            options,
+            seed,
+            folds,
+            fold_of,
+            learned_from,
+            censoring,
+            everybody,
+            pieces,
+        }
+    }
+
+    /// At most so many units, by the hash of their ids.
+    pub(super) fn sample(&self, key: u64, most: usize) -> Vec<u32> {
+        hashed_sample(self.cohort, (0..self.cohort.n_units() as u32).collect(), key, most)
     }
 
     /// What is known of a unit, as pieces of a likelihood.
@@ -147,10 +171,9 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The number of units that count as much as these.
+    /// The number of units that count as much as those that models learn from.
     pub(super) fn effective_size(&self) -> f64 {
-        let n = self.cohort.n_units();
-        self.pieces.as_ref().map_or(n as f64, |pieces| (0..n).map(|i| pieces.weight(i)).sum())
+        self.learned_from.iter().map(|&i| self.weight(i as usize)).sum()
     }
 
     /// How much a unit counts: one on average, or less where weights differ.
@@ -180,7 +203,7 @@ impl<'a> Setting<'a> {
 
     /// The shape that the generalised gamma family would have, on a sample of units.
     pub(super) fn gamma_shape(&self) -> Result<GammaShape, Error> {
-        let sample = hashed_sample(self.cohort, self.seed ^ 0x7368_6170, self.options.shape_units);
+        let sample = self.sample(self.seed ^ 0x7368_6170, self.options.shape_units);
         let (x, pieces) = (&self.x.values, self.pieces.as_ref());
         joint::gamma_shape(self.cohort, &sample, x, pieces, &JointOptions::default()).map_err(not_fitted)
     }
@@ -193,7 +216,7 @@ impl<'a> Setting<'a> {
 
     /// Sum of the out-of-fold log-likelihoods of a sample of units under each of these options, with linear terms.
     fn out_of_fold(&self, terms: &Terms, candidates: &[JointOptions]) -> Result<(Vec<f64>, f64), Error> {
-        let sample = hashed_sample(self.cohort, self.seed ^ 0x6661_6d69, self.options.family_units);
+        let sample = self.sample(self.seed ^ 0x6661_6d69, self.options.family_units);
         let folds = (2 * self.options.family_units / sample.len().max(1)).clamp(2, self.folds);
         let jobs: Vec<(usize, usize)> = (0..candidates.len()).flat_map(|c| (0..folds).map(move |k| (c, k))).collect();
         let sums: Vec<(f64, f64)> = jobs
@@ -292,15 +315,4 @@ impl<'a> Setting<'a> {
         }
         out
     }
-}
-
-/// The units with the smallest hashes, in order: a sample that does not depend on the order of rows.
-pub(super) fn hashed_sample(cohort: &Cohort, key: u64, most: usize) -> Vec<u32> {
-    let mut keyed: Vec<(u64, u32)> =
-        (0..cohort.n_units() as u32).map(|i| (hash_id(key, &cohort.ids().text(i as usize)), i)).collect();
-    keyed.sort_unstable();
-    keyed.truncate(most);
-    let mut units: Vec<u32> = keyed.into_iter().map(|(_, i)| i).collect();
-    units.sort_unstable();
-    units
 }

@@ -1,13 +1,13 @@
 //! K and w of each fold, from units of the other folds.
 
-use super::setting::{Setting, hashed_sample};
+use super::setting::Setting;
 use super::{Learned, Predictions};
 use crate::arm::Arm;
 use crate::correction::{Offset, corrected_time};
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Choice, PathPoint};
-use crate::group::{GroupEstimate, with_shares};
+use crate::group::{GroupEstimate, Pool};
 use crate::joint::{Prediction, Predictor};
 use crate::numeric::{expit, log1pexp};
 use crate::search::{ArmSearch, Ask, Queries};
@@ -22,13 +22,20 @@ pub(super) type Tried = (GroupEstimate, Offset);
 pub(super) struct Tuned<'a> {
     pub(super) choices: Vec<ByEstimand<Choice>>,
     pub(super) path: Vec<PathPoint>,
-    /// Of each unit the groups in its own arm at each of the sizes; none where they were not needed.
-    pub(super) known: ByEstimand<Vec<Vec<Tried>>>,
+    /// Of each unit the groups in its own arm at each of the sizes; none where they were not needed. Offsets of time
+    /// have their shape at the first size alone.
+    known: ByEstimand<Vec<Vec<Tried>>>,
     /// Of each fold, estimand and arm, where they are few enough to be kept.
     searches: Vec<Option<ArmSearch<'a>>>,
 }
 
 impl<'a> Tuned<'a> {
+    /// The group of a unit in its own arm at one of the sizes, where all is known of it.
+    pub(super) fn known(&self, estimand: Estimand, unit: usize, size: usize) -> Option<Tried> {
+        let is_whole = estimand == Estimand::Cure || size == 0;
+        self.known[estimand][unit].get(size).filter(|_| is_whole).copied()
+    }
+
     /// The search of a fold for one estimand in one arm, where it was kept.
     pub(super) fn search(&self, fold: usize, estimand: Estimand, arm: Arm) -> Option<&ArmSearch<'a>> {
         self.searches[4 * fold + 2 * estimand.index() + arm.index()].as_ref()
@@ -105,11 +112,12 @@ pub(super) fn choose<'a>(
     watch: &dyn Watch,
 ) -> Result<Tuned<'a>, Error> {
     let options = setting.options;
-    let weights = options.weights_for(setting.cohort.n_units());
-    let kept = 2 * learned.len() * setting.cohort.all_covariates().len() <= KEPT_COORDINATES;
+    let weights = options.weights_for(setting.learned_from.len());
+    let pooled: usize = setting.ground.pools.iter().map(Pool::len).sum();
+    let kept = 2 * learned.len() * pooled * setting.cohort.n_covariates() <= KEPT_COORDINATES;
     let candidates: Vec<Choice> =
         sizes.iter().flat_map(|&k| weights.iter().map(move |&weight| Choice { group_size: k, weight })).collect();
-    let sample = hashed_sample(setting.cohort, setting.seed ^ 0x7475_6e65, options.tuning_units);
+    let sample = setting.sample(setting.seed ^ 0x7475_6e65, options.tuning_units);
     let of_fold = |fold: usize| Estimand::BOTH.into_iter().flat_map(move |e| Arm::BOTH.map(|z| (fold, e, z)));
     let jobs: Vec<(usize, Estimand, Arm)> = (0..learned.len()).flat_map(of_fold).collect();
     let done = AtomicUsize::new(0);
@@ -138,10 +146,12 @@ pub(super) fn choose<'a>(
             let tried = search.ranked(&ask, |room, near| -> Vec<Tried> {
                 let of_size = |&k: &usize| {
                     let group = pool.estimate(near, k, room);
-                    let members = with_shares(&room.ranks, &room.shares);
-                    let members = members.map(|(r, count)| (&expected[r as usize], count));
-                    let seen = || pool.event_shares(&room.ranks, &room.shares, &setting.ground.grid);
-                    let offset = Offset::of(estimand, &group, members, seen);
+                    // A loss needs no shape; the largest size has one because it is chosen most often.
+                    let seen = || match k == sizes[0] {
+                        true => pool.event_shares(&room.ranks, &room.shares, &setting.ground.grid),
+                        false => None,
+                    };
+                    let offset = Offset::of(estimand, &group, expected, (&room.ranks, &room.shares), seen);
                     (group, offset)
                 };
                 sizes.iter().map(of_size).collect()

@@ -2,7 +2,7 @@
 
 use super::Predictor;
 use super::likelihood::Widths;
-use super::matrix::dot;
+use super::matrix::{dot, product};
 use crate::arm::{Arm, ByArm};
 use crate::estimand::{ByEstimand, Estimand};
 use rayon::prelude::*;
@@ -33,6 +33,27 @@ pub struct Spreads {
     /// Covariance of the cure logit in one arm (first) and the log of the mean event time in another.
     pub cross: ByArm<ByArm<f64>>,
 }
+
+/// Rows of a design that are multiplied at once.
+const CHUNK: usize = 256;
+
+/// Variances in both arms and their covariance, of cure and of time; then cure with time.
+const PAIRS: [((Estimand, Arm), (Estimand, Arm)); 10] = {
+    use Arm::{Control, Treated};
+    use Estimand::{Cure, Time};
+    [
+        ((Cure, Control), (Cure, Control)),
+        ((Cure, Treated), (Cure, Treated)),
+        ((Cure, Control), (Cure, Treated)),
+        ((Time, Control), (Time, Control)),
+        ((Time, Treated), (Time, Treated)),
+        ((Time, Control), (Time, Treated)),
+        ((Cure, Control), (Time, Control)),
+        ((Cure, Control), (Time, Treated)),
+        ((Cure, Treated), (Time, Control)),
+        ((Cure, Treated), (Time, Treated)),
+    ]
+};
 
 /// How sure the model is: the covariance of all parameters of both arms, `T (J + diag a)⁻¹ T'`.
 ///
@@ -73,46 +94,83 @@ impl<'a> Certainty<'a> {
             return Vec::new();
         }
         assert_eq!(covariates.len() % model.n_covariates, 0, "complete rows");
-        let room = || (Vec::with_capacity(model.columns.len()), ByEstimand::default());
-        covariates
-            .par_chunks(model.n_covariates)
-            .with_min_len(256)
-            .map_init(room, |(row, gradients), x| self.spreads_with(x, row, gradients))
-            .collect()
+        let forms = self.forms();
+        covariates.par_chunks(CHUNK * model.n_covariates).flat_map_iter(|rows| self.spreads_of(rows, &forms)).collect()
     }
 
-    fn spreads_with(&self, x: &[f64], row: &mut Vec<f64>, gradients: &mut ByEstimand<ByArm<Vec<f64>>>) -> Spreads {
+    /// The blocks of the covariance that belong to a pair of (part, arm), side by side: what a row of the design is
+    /// multiplied with. The line of a scale stands below those of its part's columns.
+    fn forms(&self) -> Vec<f64> {
         let model = self.predictor;
         let Widths { all, cure, time } = model.widths();
         let size = model.n_parameters();
-        let predicted = model.predict_with(x, row);
-        // The gradient in an arm's parameters is zero outside of the part's, which stand together.
         let first = ByEstimand { cure: 0, time: cure };
-        for (arm, p) in Arm::BOTH.into_iter().zip(predicted) {
-            let gradient = &mut gradients.cure[arm];
-            gradient.clear();
-            gradient.extend_from_slice(&row[..cure]);
-            let gradient = &mut gradients.time[arm];
-            gradient.clear();
-            let u_horizon = libm::log(model.horizon);
-            let [location, log_sigma] = model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma);
-            gradient.extend(row[all - time..].iter().map(|x| location * x));
-            gradient.push(log_sigma);
-        }
-        let form = |(part, a): (Estimand, Arm), (other, b): (Estimand, Arm)| -> f64 {
-            let (left, right) = (&gradients[part][a], &gradients[other][b]);
-            let (from, at) = (a.index() * size + first[part], b.index() * size + first[other]);
-            let line = |k: usize| &self.covariance[(from + k) * 2 * size + at..][..right.len()];
-            left.iter().enumerate().map(|(k, g)| g * dot(right, line(k))).sum()
+        // From the place of a column of the design (the last: the scale) to that of a parameter.
+        let place = |part: Estimand, arm: Arm, column: usize| {
+            match part {
+                Estimand::Cure => (column < cure).then_some(column),
+                Estimand::Time if column == all => Some(time),
+                Estimand::Time => column.checked_sub(all - time),
+            }
+            .map(|k| arm.index() * size + first[part] + k)
         };
-        let spread = |part: Estimand| Spread {
-            variance: ByArm::of(|arm| form((part, arm), (part, arm)).max(0.0)),
-            covariance: form((part, Arm::Control), (part, Arm::Treated)),
-        };
-        Spreads {
-            of: ByEstimand::of(spread),
-            cross: ByArm::of(|a| ByArm::of(|b| form((Estimand::Cure, a), (Estimand::Time, b)))),
+        let width = PAIRS.len() * (all + 1);
+        let mut out = vec![0.0; (all + 1) * width];
+        for (pair, ((part, a), (other, b))) in PAIRS.into_iter().enumerate() {
+            for (i, j) in (0..=all).flat_map(|i| (0..=all).map(move |j| (i, j))) {
+                if let (Some(from), Some(at)) = (place(part, a, i), place(other, b, j)) {
+                    out[i * width + pair * (all + 1) + j] = self.covariance[from * 2 * size + at];
+                }
+            }
         }
+        out
+    }
+
+    /// [`Certainty::spreads`] of a few rows: one matrix product instead of ten forms of each row.
+    fn spreads_of(&self, covariates: &[f64], forms: &[f64]) -> Vec<Spreads> {
+        let model = self.predictor;
+        let all = model.widths().all;
+        let (n, columns, width) = (covariates.len() / model.n_covariates, all + 1, PAIRS.len() * (all + 1));
+        let mut design = Vec::with_capacity(n * columns);
+        for x in covariates.chunks_exact(model.n_covariates) {
+            design.extend(model.columns.iter().map(|column| column.value(x)));
+            design.push(1.0);
+        }
+        // Row of the design times block, without the scale.
+        let mut of_columns = vec![0.0; n * width];
+        product((n, all, width), 1.0, &design, (columns, 1), forms, (width, 1), &mut of_columns, width);
+        let line_of_scale = &forms[all * width..];
+        let u_horizon = libm::log(model.horizon);
+        let out = design.chunks_exact(columns).zip(of_columns.chunks_exact(width)).map(|(row, lines)| {
+            let slopes = ByArm::of(|arm| {
+                let p = model.predict_row(&row[..all], arm);
+                model.family.log_mean_slopes(u_horizon, p.location, p.log_sigma)
+            });
+            // What columns and the scale are multiplied by in the gradient of a part.
+            let factors = |(part, arm): (Estimand, Arm)| match part {
+                Estimand::Cure => [1.0, 0.0],
+                Estimand::Time => slopes[arm],
+            };
+            let form = |pair: usize| {
+                let block = pair * columns..(pair + 1) * columns;
+                let ([a, a_scale], [b, b_scale]) = (factors(PAIRS[pair].0), factors(PAIRS[pair].1));
+                let (of_columns, of_scale) = (&lines[block.clone()], &line_of_scale[block]);
+                let inner = |line: &[f64]| b * dot(&row[..all], &line[..all]) + b_scale * line[all];
+                a * inner(of_columns) + if a_scale == 0.0 { 0.0 } else { a_scale * inner(of_scale) }
+            };
+            let spread = |from: usize| Spread {
+                variance: ByArm { control: form(from).max(0.0), treated: form(from + 1).max(0.0) },
+                covariance: form(from + 2),
+            };
+            Spreads {
+                of: ByEstimand { cure: spread(0), time: spread(3) },
+                cross: ByArm {
+                    control: ByArm { control: form(6), treated: form(7) },
+                    treated: ByArm { control: form(8), treated: form(9) },
+                },
+            }
+        });
+        out.collect()
     }
 
     /// Covariance of `(cure logit, location, ln σ)` under control, then under treatment.

@@ -202,33 +202,36 @@ impl Problem<'_> {
         });
         let mut prior = Prior::new(n, zero_counts, &penalties);
         let damping = options.first_damping;
-        let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };
+        let thinned = (options.penalty == Penalty::Learned).then(|| self.thinned(options)).flatten();
         let mut iterations = 0;
-        let most = match options.penalty {
-            Penalty::Learned => options.iterations,
-            Penalty::ElasticNet { .. } => REWEIGHTED_STEPS.max(options.iterations),
-        };
-        for iteration in 0..most {
-            iterations += 1;
-            let (longest, information) = climber.step(&penalties, options);
-            // The update uses the information of the point that the step left, as the step did.
-            let information = information.as_ref().unwrap_or(&climber.here.information);
-            if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
-                self.reweigh(mixing, strengths, &climber.here.phi, &mut penalties);
-            } else if iteration >= options.first_update {
-                let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
-                if let Some(cholesky) = cholesky {
-                    prior.effects = self.design_effects(&climber.here);
-                    prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), &mut penalties);
+        let mut climber = match &thinned {
+            None => {
+                let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };
+                iterations += self.alternate(&mut climber, &mut prior, &mut penalties, options);
+                climber
+            }
+            Some(thinned) => {
+                let some = thinned.problem(self);
+                let here = some.at(start);
+                let mut first = Climber { problem: &some, center: center.clone(), here, damping, path: Vec::new() };
+                for _ in 0..=options.first_update {
+                    iterations += 1;
+                    first.step(&penalties, options);
                 }
+                let Climber { here, damping, .. } = first;
+                let mut climber = Climber { problem: self, center, here: self.at(here.phi), damping, path: Vec::new() };
+                for _ in 0..options.renewals {
+                    iterations += 1;
+                    climber.settle(&mut prior, &mut penalties, options);
+                }
+                climber
             }
-            if iteration > options.first_stop && longest < options.step_tolerance {
-                break;
-            }
-        }
+        };
+        // A step after a short one is its square: where units are many it would cost more than it brings.
+        let short = if thinned.is_some() { options.step_tolerance.sqrt() } else { options.step_tolerance };
         for _ in 0..options.final_steps {
             iterations += 1;
-            if climber.step(&penalties, options).0 < options.step_tolerance {
+            if climber.step(&penalties, options).0 < short {
                 break;
             }
         }
@@ -247,6 +250,69 @@ impl Problem<'_> {
             .map_or(f64::INFINITY, libm::sqrt);
         let Point { phi, value, information, .. } = here;
         Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
+    }
+
+    /// Newton steps and updates of the prior in turn. Returns the number of steps.
+    fn alternate(
+        &self,
+        climber: &mut Climber<'_, '_>,
+        prior: &mut Prior,
+        penalties: &mut [f64],
+        options: &JointOptions,
+    ) -> usize {
+        let (n, blocks) = (self.layout.len(), &self.layout.blocks);
+        let mut iterations = 0;
+        let most = match options.penalty {
+            Penalty::Learned => options.iterations,
+            Penalty::ElasticNet { .. } => REWEIGHTED_STEPS.max(options.iterations),
+        };
+        for iteration in 0..most {
+            iterations += 1;
+            let (longest, information) = climber.step(penalties, options);
+            // The update uses the information of the point that the step left, as the step did.
+            let information = information.as_ref().unwrap_or(&climber.here.information);
+            if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
+                self.reweigh(mixing, strengths, &climber.here.phi, penalties);
+            } else if iteration >= options.first_update {
+                let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
+                if let Some(cholesky) = cholesky {
+                    prior.effects = self.design_effects(&climber.here);
+                    prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), penalties);
+                }
+            }
+            if iteration > options.first_stop && longest < options.step_tolerance {
+                break;
+            }
+        }
+        iterations
+    }
+
+    /// Some of the units, by a hash of their places: all pieces of a unit or none. `None` where they are few already,
+    /// or an arm of the sample has no event or nobody without one.
+    fn thinned(&self, options: &JointOptions) -> Option<Thinned> {
+        let n: usize = self.outcomes.iter().map(|of| of.u.len()).sum();
+        if n < 2 * options.thinned_units {
+            return None;
+        }
+        let limit = (options.thinned_units as f64 / n as f64 * 2f64.powi(32)) as u64;
+        let is_taken = |row: usize| (row as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32 < limit;
+        let all = self.layout.widths.all;
+        let mut out = Thinned::default();
+        for arm in Arm::BOTH {
+            let (from, to) = (&self.outcomes[arm], &mut out.outcomes[arm]);
+            for i in (0..from.u.len()).filter(|&i| is_taken(from.rows[i])) {
+                to.rows.push(from.rows[i]);
+                to.u.push(from.u[i]);
+                to.weights.extend(from.weights.get(i));
+                to.n_events += usize::from(i < from.n_events);
+                to.n_censored += usize::from((from.n_events..from.n_events + from.n_censored).contains(&i));
+                out.designs[arm].extend_from_slice(&self.designs[arm][i * all..(i + 1) * all]);
+            }
+            if to.n_events == 0 || to.n_events == to.u.len() {
+                return None;
+            }
+        }
+        Some(out)
     }
 
     /// By how much the variance of the score of each parameter, summed by cluster, is above its information; never
@@ -312,6 +378,27 @@ impl Problem<'_> {
     }
 }
 
+/// Some of the units of a problem.
+#[derive(Default)]
+struct Thinned {
+    outcomes: ByArm<Outcomes>,
+    designs: ByArm<Vec<f64>>,
+}
+
+impl Thinned {
+    /// The same problem of these units.
+    fn problem(&self, of: &Problem<'_>) -> Problem<'_> {
+        Problem {
+            family: of.family,
+            u_horizon: of.u_horizon,
+            outcomes: &self.outcomes,
+            designs: self.designs.clone(),
+            layout: of.layout.clone(),
+            groups: Vec::new(),
+        }
+    }
+}
+
 /// No variance is taken to be more than this above what the information says.
 const LARGEST_EFFECT: f64 = 100.0;
 /// Newton steps under an elastic net, whose ridges follow the slopes.
@@ -338,6 +425,41 @@ impl Climber<'_, '_> {
     fn objective(&self, point: &Point, penalties: &[f64]) -> f64 {
         let square = |j: usize| (point.phi[j] - self.center[j]) * (point.phi[j] - self.center[j]);
         point.value - (0..penalties.len()).map(|j| 0.5 * penalties[j] * square(j)).sum::<f64>()
+    }
+
+    /// Settles slopes and prior together under the parabola that touches the likelihood here, which needs no sum over
+    /// units, and goes there. Where that is no ascent it is one damped step under the new penalties.
+    fn settle(&mut self, prior: &mut Prior, penalties: &mut [f64], options: &JointOptions) {
+        let (n, blocks) = (penalties.len(), &self.problem.layout.blocks);
+        prior.effects = self.problem.design_effects(&self.here);
+        let peak = |penalties: &[f64]| {
+            let cholesky = Cholesky::new(with_diagonal(&self.here.information, n, |j| penalties[j] + 1e-8), n)?;
+            let step = cholesky.solve(&self.gradient(penalties));
+            Some((self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect::<Vec<f64>>(), cholesky))
+        };
+        let mut there: Option<Vec<f64>> = None;
+        for _ in 0..options.iterations {
+            let Some((phi, cholesky)) = peak(penalties) else { break };
+            prior.update(blocks, &phi, &cholesky.inverse_diagonal(), penalties);
+            let moved = there.map_or(f64::INFINITY, |last| largest_difference(&last, &phi));
+            there = Some(phi);
+            if moved < options.step_tolerance {
+                break;
+            }
+        }
+        if let Some((phi, _)) = peak(penalties) {
+            if largest_difference(&phi, &self.here.phi) <= options.longest_step {
+                let (objective, trial) = (self.objective(&self.here, penalties), self.problem.at(phi));
+                let value = self.objective(&trial, penalties);
+                if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
+                    self.path.push([objective, value]);
+                    self.damping = (0.1 * self.damping).max(1e-9);
+                    self.here = trial;
+                    return;
+                }
+            }
+        }
+        self.step(penalties, options);
     }
 
     /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no
@@ -371,6 +493,10 @@ impl Climber<'_, '_> {
         }
         (0.0, None)
     }
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).fold(0.0, |m: f64, (x, y)| m.max((x - y).abs()))
 }
 
 /// A row-major matrix with something added to its diagonal.

@@ -32,7 +32,7 @@ pub use certainty::{Certainty, Spread, Spreads};
 use certificate::CONVERGED;
 pub use certificate::{Certificate, Flag};
 use climb::{Climb, Layout, Problem, Role, Sought};
-pub use family::Family;
+pub use family::{Family, ShareTable};
 use likelihood::{Outcomes, Widths};
 use matrix::Cholesky;
 pub use options::{JointOptions, Penalty};

@@ -3,7 +3,7 @@
 use super::climb::Role;
 use super::likelihood::Widths;
 use super::matrix::dot;
-use super::{Family, Term};
+use super::{Family, ShareTable, Term};
 use crate::arm::{Arm, ByArm};
 use crate::cure::Seen;
 use crate::estimand::{ByEstimand, Estimand};
@@ -218,6 +218,12 @@ impl Predictor {
     pub fn event_shares(&self, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
         let Prediction { location, log_sigma, .. } = *prediction;
         self.family.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
+    }
+
+    /// [`Predictor::event_shares`] from a table of the model's family, to 1e-6.
+    pub fn event_shares_from(&self, table: &ShareTable, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
+        let Prediction { location, log_sigma, .. } = *prediction;
+        table.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
     }
 
     pub(super) fn log_time(&self, time: f64) -> f64 {
