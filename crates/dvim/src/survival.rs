@@ -157,8 +157,8 @@ impl Summary {
         Some(f64::sqrt(self.area_spread + self.greenwood * off * off) / (1.0 - self.survival))
     }
 
-    /// What the logit of `m/H`, and so the logarithm of m, varies at least: the standard deviation on that scale of event
-    /// times that are even on (0, H), over √(d (d − 1)) for d events. Events that are few or tied say no more.
+    /// What the logit of `m/H`, and so the logarithm of m, varies at least: the standard deviation on that scale of
+    /// event times that are even on (0, H), over √(d (d − 1)) for d events. Events that are few or tied say no more.
     /// `None` below two events, or where all units are of one cluster.
     pub fn least_spread(&self) -> Option<f64> {
         least_spread(self.n_events as f64 * self.worth).filter(|_| !self.greenwood.is_nan())
