@@ -302,23 +302,26 @@ const PANEL: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub struct ShareTable {
     family: Family,
-    /// Coefficients of each piece, the lowest power first.
+    /// Coefficients of each piece, the lowest power first; none of a generalised gamma, whose tails may be too long or
+    /// too steep for a table.
     pieces: Vec<[f64; 4]>,
 }
 
 /// The first and the last point, in standard deviations of the log-normal; beyond them F is as there.
 const TABLE_ENDS: (f64, f64) = (-24.0, 24.0);
-/// Pieces for each unit: cubics are then within 1e-7 of F.
-const PIECES: f64 = 40.0;
+/// Pieces for each unit.
+const PIECES: f64 = 80.0;
 /// Below this F at the horizon is so small that its ratios need more digits than a table has.
-const LEAST_IN_TABLE: f64 = -6.0;
+const LEAST_IN_TABLE: f64 = 1e-3;
 
 impl ShareTable {
     /// The table of a family.
     pub fn new(family: Family) -> ShareTable {
-        let gamma = family.gamma(0.0);
+        if family.gamma(0.0).is_some() {
+            return ShareTable { family, pieces: Vec::new() };
+        }
         let n = ((TABLE_ENDS.1 - TABLE_ENDS.0) * PIECES) as usize;
-        let at = |k: usize| family.cdf(gamma.as_ref(), TABLE_ENDS.0 + (k as f64 - 1.0) / PIECES);
+        let at = |k: usize| family.cdf(None, TABLE_ENDS.0 + (k as f64 - 1.0) / PIECES);
         let values: Vec<f64> = (0..n + 3).map(at).collect();
         // Through the points at -1, 0, 1 and 2.
         let piece = |v: &[f64]| {
@@ -335,13 +338,14 @@ impl ShareTable {
         piece[0] + x * (piece[1] + x * (piece[2] + x * piece[3]))
     }
 
-    /// What [`Family::event_shares`] gives, to 1e-6.
+    /// What [`Family::event_shares`] gives, to 2e-6.
     pub(super) fn event_shares(&self, u_horizon: f64, u: &[f64], m: f64, t: f64, out: &mut [f64]) {
         let scale = exp(-t);
-        if (u_horizon - m) * scale < LEAST_IN_TABLE {
+        let at_horizon = if self.pieces.is_empty() { 0.0 } else { self.cdf((u_horizon - m) * scale) };
+        if at_horizon < LEAST_IN_TABLE {
             return self.family.event_shares(u_horizon, u, m, t, out);
         }
-        let inverse = 1.0 / self.cdf((u_horizon - m) * scale);
+        let inverse = 1.0 / at_horizon;
         out.iter_mut().zip(u).for_each(|(out, &u)| *out = (self.cdf((u - m) * scale) * inverse).min(1.0));
     }
 }

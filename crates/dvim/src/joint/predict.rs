@@ -220,7 +220,7 @@ impl Predictor {
         self.family.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
     }
 
-    /// [`Predictor::event_shares`] from a table of the model's family, to 1e-6.
+    /// [`Predictor::event_shares`] from a table of the model's family, to 2e-6.
     pub fn event_shares_from(&self, table: &ShareTable, prediction: &Prediction, log_times: &[f64], out: &mut [f64]) {
         let Prediction { location, log_sigma, .. } = *prediction;
         table.event_shares(libm::log(self.horizon), log_times, location, log_sigma, out);
