@@ -652,7 +652,8 @@ pub fn match_groups(
             if is_shared {
                 let sharing = group.counts.iter().filter(|c| **c != 1.0).count();
                 let left = size - (group.units.len() - sharing);
-                let _ = writeln!(out, "  ({sharing} patients are equally far and share the last {left} places)");
+                let places = if left == 1 { "place".to_string() } else { format!("{left} places") };
+                let _ = writeln!(out, "  ({sharing} patients are equally far and share the last {places})");
             }
             let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
             header.extend(is_shared.then(|| "counts".to_string()));
