@@ -53,6 +53,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         splits: int | None = None,
         folds: int = 10,
         latency: str = "auto",
+        learners: str = "all",
         penalty: str | float = "prior",
         train_fraction: float = 0.35,
         metric: str = "separate",
@@ -80,6 +81,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.splits = splits
         self.folds = folds
         self.latency = latency
+        self.learners = learners
         self.penalty = penalty
         self.train_fraction = train_fraction
         self.metric = metric

@@ -114,6 +114,7 @@ def fit(
     splits: int | None = None,
     folds: int = 10,
     latency: str = "auto",
+    learners: str = "all",
     penalty: str | float = "prior",
     train_fraction: float = 0.35,
     metric: str = "separate",
@@ -178,7 +179,7 @@ def fit(data: Any, **arguments: Any) -> Any:
         ``group_size`` most similar patients of each arm give both effects alone.
     group_size
         K: patients of each arm in each match group. Chosen from the data (``"auto"``), or 50 with ``estimator="paper"``.
-    splits, folds, latency, penalty
+    splits, folds, latency, learners, penalty
         Of the adjusted estimator: honest splits in all (by default ten deals up to 2,000 patients, fewer for more, one from 15,000); splits that share one deal at most, each
         patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
         ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what holds the slopes of its models:

@@ -157,7 +157,7 @@ def options_json(given: Mapping[str, Any]) -> str:
         options["group_size"] = size
     if adjusted:
         family = None if asked["latency"] == "auto" else asked["latency"]
-        options["adjusted"].update(splits=asked["splits"], folds=asked["folds"], latency=family, group_size=size)
+        options["adjusted"].update(splits=asked["splits"], folds=asked["folds"], latency=family, learners=asked["learners"], group_size=size)
         if asked["penalty"] != "prior":
             options["adjusted"]["elastic_net"] = _share(asked["penalty"])
     options.update({name: value for name, value in asked.items() if name in options}, calipers=asked["caliper"])

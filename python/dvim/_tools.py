@@ -175,7 +175,7 @@ def compare(data: Any, **arguments: Any) -> Comparison:
     return Comparison(found, frame.kind)
 
 
-COMPARED = signature_without(("imputation", "estimator", "splits", "folds", "latency", "penalty", "by", "audit"), ties="breslow")
+COMPARED = signature_without(("imputation", "estimator", "splits", "folds", "latency", "learners", "penalty", "by", "audit"), ties="breslow")
 compare.__signature__ = COMPARED  # type: ignore[attr-defined]
 
 

@@ -267,7 +267,7 @@ def test_arguments_are_the_settings():
     assert inspect.signature(dvim.check) == inspect.signature(dvim.fit)
     compared = inspect.signature(dvim.compare).parameters
     assert set(parameters) - set(compared) == {
-        "imputation", "estimator", "splits", "folds", "latency", "penalty", "by", "audit"}
+        "imputation", "estimator", "splits", "folds", "latency", "learners", "penalty", "by", "audit"}
     assert set(compared) - set(parameters) == {"ties"} and compared["ties"].default == SETTINGS["ties"]["default"]
     # Flags of the result are arguments of the methods that write it.
     assert {"path", "force", "format"} <= set(inspect.signature(dvim.Analysis.save).parameters)

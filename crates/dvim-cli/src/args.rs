@@ -10,7 +10,7 @@ use dvim::internal::error::{Error, Problem, ProblemKind};
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{MetricChoice, Scale};
 use dvim::internal::options::AdjustedOptions;
-use dvim::internal::options::{Estimator, Options};
+use dvim::internal::options::{Estimator, Learners, Options};
 use dvim::internal::schema::Missing;
 use dvim::internal::setting::Setting;
 use dvim::internal::simulate::Scenario;
@@ -219,6 +219,8 @@ pub struct MethodArgs {
     pub folds: Option<usize>,
     #[arg(long, value_parser = words(Setting::Latency))]
     pub latency: Option<String>,
+    #[arg(long, value_parser = word(Setting::Learners, &Learners::ALL, Learners::name))]
+    pub learners: Option<Learners>,
     #[arg(long, value_name = "prior|ridge|elastic-net:SHARE", value_parser = penalty)]
     pub penalty: Option<PenaltyArg>,
     #[arg(long, value_name = "SHARE")]
@@ -273,6 +275,7 @@ impl MethodArgs {
             (Setting::Splits, self.splits.is_some()),
             (Setting::Folds, self.folds.is_some()),
             (Setting::Latency, self.latency.is_some()),
+            (Setting::Learners, self.learners.is_some()),
             (Setting::Penalty, self.penalty.is_some()),
             (Setting::TrainFraction, self.train_fraction.is_some()),
             (Setting::Metric, self.metric.is_some()),
@@ -321,6 +324,7 @@ impl MethodArgs {
                 folds,
                 family: self.latency.as_deref().and_then(Family::named),
                 elastic_net: self.penalty.and_then(|p| p.0),
+                learners: self.learners.unwrap_or_default(),
                 group_size: fixed,
                 ..usual_adjusted
             }),

@@ -125,8 +125,8 @@ pub fn read_options_new(cohort: &Cohort, asked: &RolesRecord, id: Option<&str>) 
 }
 
 /// Settings that only the adjusted estimator uses; of the group size, only `auto`.
-const OF_ADJUSTED: [Setting; 5] =
-    [Setting::GroupSize, Setting::Splits, Setting::Folds, Setting::Latency, Setting::Penalty];
+const OF_ADJUSTED: [Setting; 6] =
+    [Setting::GroupSize, Setting::Splits, Setting::Folds, Setting::Latency, Setting::Learners, Setting::Penalty];
 /// Settings that only the paper's estimator uses.
 const OF_PAPER: [Setting; 3] = [Setting::TrainFraction, Setting::Metric, Setting::Scale];
 

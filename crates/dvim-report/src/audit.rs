@@ -336,9 +336,25 @@ pub struct VariesRecord {
     /// Regression of the scores on the covariates; `null` under the paper's estimator.
     #[serde(default)]
     pub projection: Option<ProjectionRecord>,
-    /// The p of the test of heterogeneity: that of `autoc`, or of `projection`.
+    /// The line, bend or product of covariates along which the scores vary most; `null` under the paper's estimator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shapes: Option<ShapesRecord>,
+    /// The p of the test of heterogeneity: that of `autoc`, or twice the smaller of those of `projection` and `shapes`.
     #[serde(default)]
     pub p: Option<f64>,
+}
+
+/// The shape along which effects vary most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShapesRecord {
+    /// In words.
+    pub largest: String,
+    /// Its t statistic.
+    pub statistic: f64,
+    /// Shapes that were looked at.
+    pub n_shapes: usize,
+    /// The p of the largest of so many.
+    pub p: f64,
 }
 
 /// A test of all coefficients of a regression together.
@@ -374,6 +390,12 @@ impl VariesRecord {
                 statistic: t.statistic,
                 df: [t.covariates, t.free],
                 p: t.p,
+            }),
+            shapes: v.shapes.as_ref().map(|s| ShapesRecord {
+                largest: s.largest.clone(),
+                statistic: s.statistic,
+                n_shapes: s.n_shapes,
+                p: s.p,
             }),
             p: v.p(),
         }
@@ -563,7 +585,7 @@ pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
 }
 
 /// Estimands in the order and words in which they are shown, with the factor that they are shown with.
-pub(crate) const SHOWN: [(&str, &str, f64); 17] = [
+pub(crate) const SHOWN: [(&str, &str, f64); 18] = [
     ("cure_effect", "cure effect, points", 100.0),
     ("cure_effect_corrected", "  less expected matching bias", 100.0),
     ("cure_treated", "cured if treated, %", 100.0),
@@ -574,6 +596,7 @@ pub(crate) const SHOWN: [(&str, &str, f64); 17] = [
     ("time_effect_corrected", "  less expected matching bias", 1.0),
     ("mean_event_time_treated", "mean event time if treated", 1.0),
     ("mean_event_time_control", "mean event time if not", 1.0),
+    ("marginal_time_effect", "difference of the arms' mean event times", 1.0),
     ("rmst_effect", "event-free time gained up to H", 1.0),
     ("rmst_from_cure", "  because fewer have the event", 1.0),
     ("rmst_from_time", "  because it comes later", 1.0),

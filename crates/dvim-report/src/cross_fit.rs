@@ -2,7 +2,9 @@
 
 use crate::record::{ByArm, family};
 use dvim::internal::arm::ByArm as EngineByArm;
+use dvim::internal::beside::{Beside, Hazard};
 use dvim::internal::correction::{Corrector, FoldModel};
+use dvim::internal::curve::{CELLS, Grid};
 use dvim::internal::effect::Four;
 use dvim::internal::estimand::{ByEstimand, Estimand};
 use dvim::internal::fold::{Choice, CrossFit, Deal, DealValues, Fit, Fold, PathPoint, SplitAverage};
@@ -364,6 +366,53 @@ pub struct PredictorRecord {
     n_columns: [usize; 2],
     theta: [Vec<f64>; 2],
     u_zero: f64,
+    /// What stands beside it; absent where it stands alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    beside: Option<BesideRecord>,
+}
+
+/// What stands beside the cure model of a fold.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct BesideRecord {
+    /// Share of proportional hazards in the cure logit and in the log of the mean event time.
+    share: [f64; 2],
+    /// Slopes of the arms, and their baselines summed up to each knot; absent where they have no share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hazard: Option<HazardRecord>,
+}
+
+/// Proportional hazards of both arms.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct HazardRecord {
+    /// A slope for each column of the cure model.
+    slopes: [Vec<f64>; 2],
+    /// The baselines, summed up to each knot.
+    summed: [Vec<f64>; 2],
+}
+
+impl BesideRecord {
+    fn of(beside: &Beside) -> Option<BesideRecord> {
+        (!beside.is_alone()).then(|| BesideRecord {
+            share: beside.share.into_array(),
+            hazard: beside.hazard.as_ref().map(|h| HazardRecord {
+                slopes: h.slopes.clone().into_array(),
+                summed: h.summed.map(|s| s.to_vec()).into_array(),
+            }),
+        })
+    }
+
+    fn beside(&self, horizon: f64) -> Result<Beside, String> {
+        let summed = |s: &Vec<f64>| <[f64; CELLS]>::try_from(s.as_slice()).map_err(|_| "a baseline has other knots");
+        let hazard = match &self.hazard {
+            None => None,
+            Some(HazardRecord { slopes, summed: [control, treated] }) => Some(Hazard {
+                slopes: slopes.clone().into(),
+                summed: EngineByArm { control: summed(control)?, treated: summed(treated)? },
+                grid: Grid::new(horizon),
+            }),
+        };
+        Ok(Beside { hazard, share: self.share.into() })
+    }
 }
 
 impl From<&Predictor> for PredictorRecord {
@@ -379,6 +428,7 @@ impl From<&Predictor> for PredictorRecord {
             n_columns: p.n_columns.into_array(),
             theta: p.theta.clone().into_array(),
             u_zero: p.u_zero,
+            beside: BesideRecord::of(&p.beside),
         }
     }
 }
@@ -399,6 +449,7 @@ impl PredictorRecord {
             n_columns: self.n_columns.into(),
             theta: self.theta.clone().into(),
             u_zero: self.u_zero,
+            beside: self.beside.as_ref().map_or(Ok(Beside::default()), |b| b.beside(horizon))?,
         };
         if predictor.is_sound() { Ok(predictor) } else { Err("a model of a fold does not fit together".into()) }
     }

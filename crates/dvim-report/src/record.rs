@@ -22,7 +22,7 @@ use dvim::internal::interval::two_sided;
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{Metric, MetricChoice, Metrics, Scale, Scaling};
 use dvim::internal::options::AdjustedOptions;
-use dvim::internal::options::{Estimator, Options};
+use dvim::internal::options::{Estimator, Learners, Options};
 use dvim::internal::phrase::Face;
 use dvim::internal::schema::{Covariate, Kind, Missing};
 use serde::{Deserialize, Serialize};
@@ -315,6 +315,13 @@ pub struct AdjustedOptionsRecord {
     /// Share of the norm in the elastic net that holds the slopes (0 is ridge); not there where the prior is learned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic_net: Option<f64>,
+    /// What curves are learned by; not there in runs from before there was a choice, which had the cure model alone.
+    #[serde(default = "cure_alone")]
+    pub learners: String,
+}
+
+fn cure_alone() -> String {
+    Learners::Cure.name().into()
 }
 
 pub(crate) fn family(name: &str) -> Result<Family, String> {
@@ -337,6 +344,8 @@ impl AdjustedOptionsRecord {
             family: self.latency.as_deref().map(family).transpose()?,
             group_size: self.group_size,
             elastic_net: self.elastic_net,
+            learners: Learners::named(&self.learners)
+                .ok_or_else(|| format!("unknown learners `{}`; there are all, cure and hazards", self.learners))?,
             ..AdjustedOptions::default()
         })
     }
@@ -366,6 +375,7 @@ impl From<&Options> for OptionsRecord {
                     latency: a.family.map(|f| f.name().into()),
                     group_size: a.group_size,
                     elastic_net: a.elastic_net,
+                    learners: a.learners.name().into(),
                 }),
             },
             group_size: o.group_size,

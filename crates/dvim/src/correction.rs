@@ -78,7 +78,8 @@ fn event_shares(predictor: &Predictor, p: &Prediction, grid: &Grid) -> [f64; CEL
 pub struct Corrector {
     /// Weight of the groups' offset from the model.
     pub weight: ByEstimand<f64>,
-    /// What the offsets of the groups vary beyond their noise, on the scale of the correction.
+    /// What the correction leaves in: `(1 − w)²` of what the offsets of the groups vary beyond their noise, and what
+    /// the offsets of the smallest groups vary beyond that, which large groups do not see.
     pub leftover: Four<f64>,
     /// The model, which saw none of the units that it corrects.
     pub model: FoldModel,
@@ -249,9 +250,9 @@ impl Offset {
 /// Variance of `logit S̃_G` given who the members are: `within/(n′ S̃ (1 − S̃))` with n′ the group's effective size.
 ///
 /// Where Greenwood's sum G is defined, `1/(n′ S̃ (1 − S̃))` is `G/(1 − S)²`: the variance of members drawn at random.
-/// Only the share `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` of it is left when the members' probabilities of cure p_i
-/// are as the model says. The rest is how the members differ, which the offset does not carry: it compares them with
-/// the same p_i.
+/// Only the share `within = mean p_i (1 − p_i) / {p̄ (1 − p̄)}` of it is left when the members' probabilities of cure
+/// p_i are as the model says. The rest is how the members differ, which the offset does not carry: it compares them
+/// with the same p_i.
 fn cure_variance(group: &GroupEstimate, smoothed: f64, within: f64) -> f64 {
     within / (group.curve.effective_size() * smoothed * (1.0 - smoothed))
 }
@@ -330,11 +331,10 @@ pub(crate) fn correct(
     }
 }
 
-/// Adds what the correction leaves in: (1 − w)² of the leftover variance.
-pub(crate) fn add_leftover(corrected: &mut Corrected, weight: &ByEstimand<f64>, leftover: &Four<f64>) {
+/// Adds what the correction leaves in.
+pub(crate) fn add_leftover(corrected: &mut Corrected, leftover: &Four<f64>) {
     for (estimand, arm) in all_four() {
-        let left = 1.0 - weight[estimand];
-        corrected.spread[estimand].variance[arm] += left * left * leftover[estimand][arm];
+        corrected.spread[estimand].variance[arm] += leftover[estimand][arm];
     }
 }
 

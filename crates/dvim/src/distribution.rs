@@ -1,4 +1,4 @@
-//! Distributions of test statistics: Fisher's F and Student's t. Private.
+//! Distributions of test statistics: Fisher's F, χ² and Student's t. Private.
 
 use crate::numeric::{exp, log1p, normal_quantile};
 
@@ -10,6 +10,14 @@ pub(crate) fn f_upper_tail(x: f64, a: usize, b: usize) -> f64 {
         return 1.0;
     }
     puruspe::betai(0.5 * b, 0.5 * a, b / (b + a * x.max(0.0))).clamp(0.0, 1.0)
+}
+
+/// P(χ² > x) with so many degrees of freedom.
+pub(crate) fn chi_squared_upper_tail(x: f64, df: usize) -> f64 {
+    if x.is_nan() {
+        return 1.0;
+    }
+    puruspe::gammq(0.5 * df as f64, 0.5 * x.max(0.0)).clamp(0.0, 1.0)
 }
 
 /// Degrees of freedom from which Student's quantile is taken from the normal one by its expansion, whose next term is

@@ -56,12 +56,15 @@ mod cohort;
 mod scaling;
 mod split;
 mod survival;
-mod cure;
-mod joint;
-mod matching;
-mod metric;
 mod interval;
 mod curve;
+mod boost;
+mod beside;
+mod cure;
+mod joint;
+mod nuisance;
+mod matching;
+mod metric;
 mod constraint;
 mod group;
 mod effect;
@@ -113,9 +116,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
-        matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search, correction,
-        fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
-        simulate,
+        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, interval,
+        curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale, options,
+        watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare,
+        audit, imputation, contrasts, simulate,
     );
 }

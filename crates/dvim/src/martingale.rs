@@ -14,6 +14,7 @@
 //! ([`crate::audit`]).
 
 use crate::curve::{CELLS, Grid};
+use crate::nuisance::LossOfUnit;
 use crate::outcome::{ALONE, Outcome};
 use crate::survival::{SurvivalCurve, Watched};
 
@@ -96,15 +97,16 @@ impl Censoring {
     /// a unit that entered late is followed from then on only; one that had an event of another cause at C stays at
     /// risk until the horizon with the share of those who are still watched [Fine & Gray 1999], which in what is
     /// divided by that share is the weight that it had at C. Of `everybody` nobody is lost.
-    pub fn residual_of(
+    pub(crate) fn residual_of(
         &self,
         everybody: &Censoring,
+        loss: Option<LossOfUnit<'_>>,
         cured: f64,
         shares: &[f64; CELLS + 1],
         outcome: &Outcome,
     ) -> Residual {
         let at = |of: &Censoring, time: f64, event: bool| of.residual(cured, shares, time, event);
-        let seen = at(self, outcome.time, outcome.event);
+        let seen = self.residual_under(loss, cured, shares, outcome.time, outcome.event);
         if outcome.entry <= 0.0 && !outcome.competing {
             return seen;
         }
@@ -123,6 +125,18 @@ impl Censoring {
     /// The residuals of a unit with this outcome under a curve: `cured` is its probability of being event-free at H,
     /// and `shares` are the shares of its events before H that come by each knot, from 0 to 1.
     pub fn residual(&self, cured: f64, shares: &[f64; CELLS + 1], time: f64, event: bool) -> Residual {
+        self.residual_under(None, cured, shares, time, event)
+    }
+
+    /// [`Censoring::residual`] of a unit that is lost as its covariates say, where they matter.
+    fn residual_under(
+        &self,
+        loss: Option<LossOfUnit<'_>>,
+        cured: f64,
+        shares: &[f64; CELLS + 1],
+        time: f64,
+        event: bool,
+    ) -> Residual {
         let (grid, s) = (&self.grid, cured.clamp(SMALLEST, 1.0 - SMALLEST));
         let beyond = |share: f64| 1.0 - share;
         // L at the knots, from the right.
@@ -146,7 +160,9 @@ impl Censoring {
                 let left = |u: f64| area[k + 1] + (to - u) * (1.0 - 0.5 * (share(u) + shares[k + 1]));
                 let factor = |u: f64| left(u) + (m - u) * odds;
                 let (mut start, mut at_start, mut from_start) = (from, survival(shares[k]), factor(from));
-                for (j, inverse) in self.inverse[k].iter().enumerate() {
+                for (j, of_arm) in self.inverse[k].iter().enumerate() {
+                    let middle = || from + width * (j as f64 + 0.5) / PARTS as f64;
+                    let inverse = loss.map_or(*of_arm, |l| l.inverse(middle()).min(self.largest));
                     // The last part ends at Y.
                     let end = (from + width * (j as f64 + 1.0) / PARTS as f64).min(time);
                     if end <= start {
@@ -159,7 +175,8 @@ impl Censoring {
                     (start, at_start, from_start) = (end, at_end, from_end);
                 }
                 if event && time <= to {
-                    let weight = self.inverse_before(time) / survival(share(time));
+                    let watched = loss.map_or_else(|| self.inverse_before(time), |l| l.inverse(time).min(self.largest));
+                    let weight = watched / survival(share(time));
                     plain -= weight;
                     mean -= weight * factor(time);
                 }
@@ -261,7 +278,7 @@ mod tests {
         let (grid, shares) = even();
         let of = Censoring::new(&[3.0, 6.0, 10.0], &[true, false, false], grid, 0.05);
         let at = |entry: f64, time: f64, event: bool| {
-            of.residual_of(&of, 0.3, &shares, &Outcome { entry, ..Outcome::plain(time, event) })
+            of.residual_of(&of, None, 0.3, &shares, &Outcome { entry, ..Outcome::plain(time, event) })
         };
         assert_eq!(at(0.0, 7.0, true), of.residual(0.3, &shares, 7.0, true));
         close(&at(7.0, 7.0, false), &Residual::default());
@@ -275,7 +292,7 @@ mod tests {
         let (grid, shares) = even();
         let of = Censoring::new(&[10.0], &[false], grid, 0.05);
         let other = Outcome { competing: true, ..Outcome::plain(4.0, false) };
-        close(&of.residual_of(&of, 0.3, &shares, &other), &of.residual(0.3, &shares, 10.0, false));
+        close(&of.residual_of(&of, None, 0.3, &shares, &other), &of.residual(0.3, &shares, 10.0, false));
     }
 
     /// An event after the middle of the part of a cell in which it is the last: nobody is left at risk there.
@@ -288,7 +305,7 @@ mod tests {
             .collect();
         let entries = Entries::of(&units, &grid, 0.05);
         for (u, _) in &units {
-            let r = entries.censoring.residual_of(&entries.censoring, 0.001, &shares, u);
+            let r = entries.censoring.residual_of(&entries.censoring, None, 0.001, &shares, u);
             assert!(r.cure.is_finite() && r.time.is_finite() && r.cure.abs() < 100.0, "{u:?} {r:?}");
         }
     }
@@ -317,7 +334,7 @@ mod tests {
         assert!((entries.chance(&without_event(0.3)) - 0.72).abs() < 0.01);
         let mean = |cured: f64| {
             let chance = entries.chance(&without_event(0.3));
-            let of = |u: &Outcome| entries.censoring.residual_of(&entries.censoring, cured, &shares, u).cure;
+            let of = |u: &Outcome| entries.censoring.residual_of(&entries.censoring, None, cured, &shares, u).cure;
             seen.iter().map(of).sum::<f64>() * chance / seen.len() as f64
         };
         assert!(mean(0.3).abs() < 0.01, "{}", mean(0.3));

@@ -140,7 +140,7 @@ impl<'a> Newcomers<'a> {
         for (q, (effect, opinion)) in effects.iter_mut().zip(opinions).enumerate() {
             let offsets = offsets.each_ref().map(|of_arms| of_arms.each_ref().map(|all| all[q]));
             let mut corrected = correct(predictor, opinion, &offsets, weight, &self.ground.grid);
-            add_leftover(&mut corrected, weight, leftover);
+            add_leftover(&mut corrected, leftover);
             effect.corrected = Some(corrected);
         }
     }
@@ -233,7 +233,7 @@ impl<'a> Newcomers<'a> {
         };
         let predictor = corrector.map_or(correction.any_model(), |c| &c.model.predictor);
         let mut corrected = correct(predictor, &opinion, &offsets, weight, &self.ground.grid);
-        add_leftover(&mut corrected, weight, leftover);
+        add_leftover(&mut corrected, leftover);
         Some(corrected)
     }
 }

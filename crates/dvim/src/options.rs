@@ -282,6 +282,37 @@ pub const STRENGTHS: [f64; 7] = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0];
 /// Strength of the time part while that of the cure part is chosen.
 pub(crate) const FIRST_STRENGTH: f64 = 30.0;
 
+/// What models of a patient's curve are learned from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Learners {
+    /// The cure model, and beside it proportional hazards as far as they predict better.
+    #[default]
+    All,
+    /// The cure model alone.
+    Cure,
+    /// Proportional hazards alone.
+    Hazards,
+}
+
+impl Learners {
+    /// All of them.
+    pub const ALL: [Learners; 3] = [Learners::All, Learners::Cure, Learners::Hazards];
+
+    /// The word used in options.
+    pub fn name(self) -> &'static str {
+        match self {
+            Learners::All => "all",
+            Learners::Cure => "cure",
+            Learners::Hazards => "hazards",
+        }
+    }
+
+    /// The learners of this name.
+    pub fn named(name: &str) -> Option<Learners> {
+        Learners::ALL.into_iter().find(|l| l.name() == name)
+    }
+}
+
 /// How the adjusted estimator works. All other constants stand here, with their reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdjustedOptions {
@@ -302,6 +333,8 @@ pub struct AdjustedOptions {
     /// What holds the slopes of the models: `None` the prior that is learned with them; else an elastic net with this
     /// share of the norm (0 is ridge), its strengths for cure and time chosen by out-of-fold likelihood.
     pub elastic_net: Option<f64>,
+    /// What stands beside the cure model.
+    pub learners: Learners,
     /// K for both estimands; `None` chooses from the data.
     pub group_size: Option<usize>,
     /// The largest K that is tried, besides half of the smaller arm. A thousand lowers the error at n = 20,000 by
@@ -359,6 +392,7 @@ impl Default for AdjustedOptions {
             most_deals: 10,
             family: None,
             elastic_net: None,
+            learners: Learners::All,
             group_size: None,
             largest_group: 250,
             smallest_group: 25,

@@ -8,6 +8,7 @@
 //! SipHash-2-4 of their id, keyed with the seed, form the training set. The order of rows plays no
 //! part, and adding or dropping a unit moves at most a few others.
 
+use crate::arm::ByArm;
 use crate::cohort::{Arm, Cohort};
 use crate::outcome::Extras;
 use rayon::prelude::*;
@@ -34,7 +35,8 @@ pub struct TrainingSet<'a> {
 /// A metric can be learned from such models, and not from models that describe everybody:
 ///
 /// ```
-/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario,
+/// simulate}, split::Split};
 /// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
 /// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
 /// # let scaling = Scaling::of(cohort, Scale::Standard);
@@ -44,7 +46,8 @@ pub struct TrainingSet<'a> {
 /// ```
 ///
 /// ```compile_fail,E0308
-/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario, simulate}, split::Split};
+/// # use dvim::internal::{arm::ByArm, cure, metric::{MetricChoice, Metrics, Scale, Scaling}, simulate::{Scenario,
+/// simulate}, split::Split};
 /// # let world = simulate(Scenario::BothOverlap, 500, false, 1);
 /// # let (cohort, options) = (&world.cohort, cure::FitOptions::default());
 /// # let scaling = Scaling::of(cohort, Scale::Standard);
@@ -176,6 +179,43 @@ pub(crate) fn hashed_sample(cohort: &Cohort, units: Vec<u32>, key: u64, most: us
     let mut units: Vec<u32> = keyed.into_iter().map(|(_, i)| i).collect();
     units.sort_unstable();
     units
+}
+
+/// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn. A cluster is dealt as one.
+pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
+    let mut out = vec![0; cohort.n_units()];
+    if let Some(clusters) = &cohort.extras().cluster {
+        return deal_clusters(cohort, clusters, folds, seed);
+    }
+    for arm in Arm::BOTH {
+        let mut keyed: Vec<(u64, u32)> =
+            cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
+        keyed.sort_unstable();
+        keyed.iter().enumerate().for_each(|(rank, (_, i))| out[*i as usize] = (rank % folds) as u8);
+    }
+    out
+}
+
+/// Deals whole clusters: the largest first, each to the fold that has the smallest share of the arms so far. Clusters
+/// of one size go by the hash of the first id of each.
+fn deal_clusters(cohort: &Cohort, clusters: &[u32], folds: usize, seed: u64) -> Vec<u8> {
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); clusters.iter().max().map_or(0, |c| *c as usize + 1)];
+    clusters.iter().zip(0..).for_each(|(&c, i)| members[c as usize].push(i));
+    members.retain(|of| !of.is_empty());
+    let mut order: Vec<(usize, u64, Vec<u32>)> =
+        members.into_iter().map(|of| (of.len(), hash_id(seed, &cohort.ids().text(of[0] as usize)), of)).collect();
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
+    let sizes = ByArm::of(|arm| cohort.units_of(arm).len() as f64);
+    let mut held = vec![0.0; folds];
+    let mut out = vec![0; cohort.n_units()];
+    for (_, _, of) in order {
+        let fold = (0..folds).min_by(|&a, &b| f64::total_cmp(&held[a], &held[b]).then(a.cmp(&b))).unwrap_or(0);
+        for i in of {
+            held[fold] += 1.0 / sizes[cohort.arm(i as usize)];
+            out[i as usize] = fold as u8;
+        }
+    }
+    out
 }
 
 impl<'a> TrainingSet<'a> {

@@ -7,15 +7,19 @@ use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::SplitAverage;
 use dvim::internal::joint::Family;
 use dvim::internal::metric::Scale;
-use dvim::internal::options::AdjustedOptions;
-use dvim::internal::options::{Estimator, Options};
+use dvim::internal::options::{AdjustedOptions, Estimator, Learners, Options};
 use dvim::internal::simulate::{Scenario, Simulated, simulate};
 use dvim::internal::table::Ids;
 use dvim::internal::watch::Unwatched;
 
-/// Everything fixed that may look at all units: family, K and w.
+/// Everything fixed that may look at all units: family, share of the learners, K and w.
 fn fixed() -> Options {
+    fixed_by(Learners::Cure)
+}
+
+fn fixed_by(learners: Learners) -> Options {
     let adjusted = AdjustedOptions {
+        learners,
         splits: Some(4),
         family: Some(Family::LogNormal),
         group_size: Some(40),
@@ -39,14 +43,17 @@ fn changed(world: &Simulated, change: impl Fn(&mut Units)) -> Cohort {
 #[test]
 fn a_units_own_outcome_does_not_reach_its_estimate() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
-    let before = analyse(&world.cohort, &fixed());
-    for unit in [5usize, 77, 301] {
+    for (learners, unit) in
+        [(Learners::Cure, 5usize), (Learners::Cure, 77), (Learners::Hazards, 5), (Learners::Hazards, 301)]
+    {
+        let options = fixed_by(learners);
+        let before = analyse(&world.cohort, &options);
         let after = analyse(
             &changed(&world, |u| {
                 u.time[unit] = 0.5 * u.time[unit] + 1.0;
                 u.event[unit] = !u.event[unit];
             }),
-            &fixed(),
+            &options,
         );
         assert_eq!(before.effects[unit], after.effects[unit]);
         let moved = before.effects.iter().zip(&after.effects).filter(|(a, b)| a != b).count();

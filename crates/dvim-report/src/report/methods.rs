@@ -191,6 +191,9 @@ pub fn command(s: &Summary) -> String {
                 set(Setting::Folds, asked.folds.to_string());
             }
             adjusted.latency.iter().for_each(|l| set(Setting::Latency, l.clone()));
+            if Some(adjusted.learners.as_str()) != Setting::Learners.default() {
+                set(Setting::Learners, adjusted.learners.clone());
+            }
             adjusted.elastic_net.iter().for_each(|mixing| set(Setting::Penalty, format!("elastic-net:{mixing}")));
             set(Setting::GroupSize, adjusted.group_size.map_or("auto".into(), |k| k.to_string()));
         }

@@ -82,13 +82,33 @@ pub struct Varies {
     pub ranking: Vec<(f64, f64)>,
     /// The regression on the covariates; of the adjusted estimator only.
     pub projection: Option<Projection>,
+    /// Whether effects vary along a line, a bend or a product of covariates; of the adjusted estimator only.
+    pub shapes: Option<Shapes>,
+}
+
+/// The shape of the covariates along which scores vary most: a covariate, its distance from its mean, or the product of
+/// two. Its p is that of the largest of so many (Bonferroni).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shapes {
+    /// The shape, in words.
+    pub largest: String,
+    /// Its t statistic.
+    pub statistic: f64,
+    /// Shapes that were looked at.
+    pub n_shapes: usize,
+    /// The p of the largest.
+    pub p: f64,
 }
 
 impl Varies {
-    /// The p of the test of heterogeneity: that of the ranking under the paper's estimator, that of the projection
-    /// under the adjusted one.
+    /// The p of the test of heterogeneity: that of the ranking under the paper's estimator. Under the adjusted one,
+    /// twice the smaller of two: of the projection, which sees many small slopes, and of the shapes, which see one bend
+    /// or one product.
     pub fn p(&self) -> Option<f64> {
-        self.autoc.p.or(self.projection.map(|t| t.p))
+        let both = [self.projection.map(|t| t.p), self.shapes.as_ref().map(|s| s.p)];
+        let smaller = both.into_iter().flatten().min_by(f64::total_cmp);
+        let several = if both.iter().all(Option::is_some) { 2.0 } else { 1.0 };
+        self.autoc.p.or(smaller.map(|p| (several * p).min(1.0)))
     }
 }
 
@@ -256,7 +276,7 @@ impl Weighted {
                 (tenth as f64 / 10.0, units[..top].iter().map(|u| u.2).sum::<f64>() / top as f64 - all)
             })
             .collect();
-        Varies { slope, fifths, autoc, ranking, projection: None }
+        Varies { slope, fifths, autoc, ranking, projection: None, shapes: None }
     }
 }
 

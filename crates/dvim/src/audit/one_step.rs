@@ -22,7 +22,7 @@
 //! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.
 
 use super::average::{AverageEffect, Means, Populations, describe};
-use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Tested, Varies};
+use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Shapes, Tested, Varies};
 use super::known::Known;
 use crate::analysis::{Analysis, weighted_average};
 use crate::arm::ByArm;
@@ -36,6 +36,7 @@ use crate::interval::two_sided;
 use crate::joint::Spread;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};
+use crate::nuisance::{Propensity, Rows};
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rayon::prelude::*;
 
@@ -46,6 +47,15 @@ const SMALLEST_PROPENSITY: f64 = 0.02;
 const RIDGE: f64 = 2.0;
 /// Covariates of the propensity model, at most: those that differ most between the arms.
 const MOST_COVARIATES: usize = 60;
+/// Patients whose chance of the event is below this add less of their outcome to averages of times. Their residual is
+/// divided by that chance, and one event among the surely event-free would move an average by more than all others.
+const LEAST_CHANCE: f64 = 0.1;
+
+/// The residual of a mean event time, less of it for a patient who is almost surely event-free.
+fn bounded_time(rho: f64, cured: f64) -> f64 {
+    rho * f64::min(1.0, (1.0 - cured) / LEAST_CHANCE)
+}
+
 /// Below this nothing is said of heterogeneity.
 const FEWEST: usize = 50;
 
@@ -78,6 +88,11 @@ impl Joint {
     }
 }
 
+/// Standard deviations beyond which a covariate counts as this far: one far value must not carry a shape.
+const FAR: f64 = 3.0;
+/// Up to this many covariates every pair has a product.
+const MOST_PAIRED: usize = 30;
+
 /// Units whose products one task sums.
 const BLOCK: usize = 2_048;
 
@@ -86,7 +101,7 @@ impl<'a> Scores<'a> {
     pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
         let fit = &analysis.fit;
         fit.is_corrected().then(|| {
-            let propensity = propensity(cohort);
+            let propensity = best_propensity(cohort);
             Scores { cohort, analysis, residuals: &fit.residuals, deals: &fit.deals, propensity }
         })
     }
@@ -119,7 +134,7 @@ impl<'a> Scores<'a> {
         let r = &self.residuals[self.unit(i)];
         let rho = match side {
             Estimand::Cure => r.cure,
-            Estimand::Time => r.time,
+            Estimand::Time => bounded_time(r.time, self.value(Estimand::Cure, self.arm(i), i)),
         };
         rho / self.propensity_of(self.arm(i), i)
     }
@@ -313,7 +328,7 @@ impl<'a> Scores<'a> {
                 residual[z.index()] = match side {
                     _ if z != self.arm(i) => 0.0,
                     Estimand::Cure => rho.cure,
-                    Estimand::Time => rho.time,
+                    Estimand::Time => bounded_time(rho.time, self.value(Estimand::Cure, z, i)),
                 };
             }
         };
@@ -324,7 +339,9 @@ impl<'a> Scores<'a> {
         let of_deal = |values: &DealValues, own: Arm| {
             let (value, rho) = match side {
                 Estimand::Cure => (values.cure_probability, values.residual.cure),
-                Estimand::Time => (values.mean_event_time, values.residual.time),
+                Estimand::Time => {
+                    (values.mean_event_time, bounded_time(values.residual.time, values.cure_probability[own]))
+                }
             };
             let mut residual = [0.0; 2];
             residual[own.index()] = rho;
@@ -471,6 +488,7 @@ impl<'a> Scores<'a> {
             fifths,
             autoc: Tested { estimate: area, se, p: None },
             projection: self.projection(&units),
+            shapes: self.shapes(&units),
             ranking,
         })
     }
@@ -482,6 +500,61 @@ impl<'a> Scores<'a> {
         let (sums, clusters) = self.summed_by_cluster(terms, 1, self.n_units());
         let free = if self.cohort.extras().cluster.is_some() { clusters / (clusters - 1.0).max(1.0) } else { 1.0 };
         (free * sums.iter().map(|v| v * v).sum::<f64>()).sqrt()
+    }
+
+    /// Along which line, bend or product of covariates do the scores vary most? Of each shape the sum of its products
+    /// with the scores, over the root of the sum of their squares, is a t statistic; the largest of m has p `m` times
+    /// its own.
+    fn shapes(&self, units: &[(usize, f64, f64)]) -> Option<Shapes> {
+        let (n, p) = (units.len(), self.cohort.n_covariates());
+        if p == 0 || n < FEWEST.max(20 * p) {
+            return None;
+        }
+        let scaling = Scaling::of(self.cohort, Scale::Standard);
+        let row = |u: &(usize, f64, f64)| scaling.apply(self.cohort.covariates(self.unit(u.0)));
+        let rows: Vec<f64> = units.iter().flat_map(|u| row(u).into_iter().map(|x| x.clamp(-FAR, FAR))).collect();
+        let names = self.cohort.names();
+        let mut shapes: Vec<(usize, usize)> = (0..p).map(|j| (j, j)).collect();
+        let is_number = |j: usize| {
+            let mut some: Vec<u64> = rows.iter().skip(j).step_by(p).take(200).map(|x| x.to_bits()).collect();
+            some.sort_unstable();
+            some.dedup();
+            some.len() > 10
+        };
+        // (j, p) stands for the distance of covariate j from its mean.
+        shapes.extend((0..p).filter(|&j| is_number(j)).map(|j| (j, p)));
+        if p <= MOST_PAIRED {
+            shapes.extend((0..p).flat_map(|j| (j + 1..p).map(move |k| (j, k))));
+        }
+        let total: f64 = units.iter().map(|u| self.case_weight(u.0)).sum();
+        let mean = units.iter().map(|u| self.case_weight(u.0) * u.2).sum::<f64>() / total;
+        let statistic = |&(j, k): &(usize, usize)| {
+            let value = |x: &[f64]| match k {
+                k if k == p => x[j].abs(),
+                k if k == j => x[j],
+                k => x[j] * x[k],
+            };
+            let values: Vec<f64> = rows.chunks_exact(p).map(value).collect();
+            let centre = values.iter().zip(units).map(|(v, u)| self.case_weight(u.0) * v).sum::<f64>() / total;
+            let terms = || {
+                let each = values.iter().zip(units);
+                each.map(|(v, u)| (u.0, self.case_weight(u.0) * (v - centre) * (u.2 - mean)))
+            };
+            let root = self.root_square(terms());
+            let sum: f64 = terms().map(|(_, t)| t).sum();
+            if root > 0.0 { sum / root } else { 0.0 }
+        };
+        let all: Vec<f64> = shapes.par_iter().map(statistic).collect();
+        let best = (0..all.len()).max_by(|&a, &b| all[a].abs().total_cmp(&all[b].abs()).then(b.cmp(&a)))?;
+        let (j, k) = shapes[best];
+        let largest = match k {
+            k if k == p => format!("distance of {} from its mean", names[j]),
+            k if k == j => names[j].clone(),
+            k => format!("{} × {}", names[j], names[k]),
+        };
+        let tail = 2.0 * crate::numeric::normal_cdf(-all[best].abs());
+        let p = (tail * all.len() as f64).min(1.0);
+        Some(Shapes { largest, statistic: all[best], n_shapes: all.len(), p })
     }
 
     /// Do the scores vary with the covariates? Regression on all of them, the coefficients tested together with
@@ -608,6 +681,19 @@ impl<'a> Scores<'a> {
         });
         Some(Tested { estimate: slope, se: self.root_square(scores) / xx, p: None })
     }
+}
+
+/// P(treated | covariates) of every unit: by trees beside a linear model, cross-fitted, where they predict treatment
+/// better than the linear model alone.
+fn best_propensity(cohort: &Cohort) -> Vec<f64> {
+    let scaling = Scaling::of(cohort, Scale::Standard);
+    let x = scaling.apply(cohort.all_covariates());
+    let flexible = Propensity::of(cohort, &Rows::new(&x, cohort.n_covariates()));
+    if flexible.is_flexible {
+        let clipped = |e: &f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
+        return flexible.of_unit.iter().map(clipped).collect();
+    }
+    propensity(cohort)
 }
 
 /// P(treated | covariates) of every unit, by a logistic regression with a little ridge; kept away from 0 and 1.

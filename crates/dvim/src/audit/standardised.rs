@@ -58,6 +58,9 @@ pub struct Standardised {
     pub difference: Band,
 }
 
+/// Averages of event times need this share of events.
+const LEAST_EVENTS: f64 = 1e-3;
+
 impl Scores<'_> {
     /// What the variance of an average over a population grows by, because patients were dealt to folds by chance: the
     /// factor of each arm's survival at H.
@@ -181,6 +184,58 @@ impl Scores<'_> {
         (cured.map(|v| v / total), mean.map(|v| v / total))
     }
 
+    /// The difference of the mean event times of all who would have the event under each arm,
+    /// `E[T₁ | T₁ < H] − E[T₀ | T₀ < H]`, from the averages of S(H) and RMST: `m = (R − H S)/(1 − S)`. Other patients
+    /// have the event under one arm than under the other, so it is not the mean of the patients' own time effects.
+    fn marginal(
+        &self,
+        populations: &Populations,
+        p: usize,
+        name: &str,
+        horizon: f64,
+        quantile: f64,
+    ) -> Option<AverageEffect> {
+        // S₀, S₁, R₀, R₁.
+        let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
+            let (c, own, rho) = (self.corrected(i), self.arm(i), self.residual(i));
+            residual.fill(0.0);
+            for z in Arm::BOTH {
+                let (s, m) = (c.cure_probability[z], c.mean_event_time[z]);
+                (value[z.index()], value[2 + z.index()]) = (s, s * horizon + (1.0 - s) * m);
+            }
+            let (s, m) = (c.cure_probability[own], c.mean_event_time[own]);
+            residual[own.index()] = rho.cure;
+            residual[2 + own.index()] = (horizon - m) * rho.cure + (1.0 - s) * rho.time;
+        };
+        let joint = self.joint(populations, p, 4, fill)?;
+        let mean = |z: Arm| {
+            let (s, r) = (joint.mean[z.index()], joint.mean[2 + z.index()]);
+            ((r - horizon * s) / (1.0 - s), s)
+        };
+        let (control, treated) = (mean(Arm::Control), mean(Arm::Treated));
+        let estimate = treated.0 - control.0;
+        let is_there = [control, treated].iter().all(|(m, s)| *s < 1.0 - LEAST_EVENTS && (0.0..=horizon).contains(m));
+        // dm/dS = (m − H)/(1 − S), dm/dR = 1/(1 − S).
+        let slopes = |(m, s): (f64, f64)| ((m - horizon) / (1.0 - s), 1.0 / (1.0 - s));
+        let (c, t) = (slopes(control), slopes(treated));
+        let se = joint.variance(&[-c.0, t.0, -c.1, t.1]).sqrt();
+        let end = |by: f64| (estimate + by * quantile * se).clamp(-horizon, horizon);
+        let known = is_there && se.is_finite() && se > 0.0;
+        Some(AverageEffect {
+            estimand: "marginal_time_effect",
+            population: name.into(),
+            estimate: is_there.then_some(estimate),
+            se: known.then_some(se),
+            low: known.then(|| end(-1.0)),
+            high: known.then(|| end(1.0)),
+            sd: None,
+            bias: None,
+            n_units: joint.n,
+            n_undefined: 0,
+            split_sd: None,
+        })
+    }
+
     /// RMST of the arms, its difference and the two parts of that, and the medians of the arms.
     pub fn averages_of_curves(
         &self,
@@ -276,6 +331,7 @@ impl Scores<'_> {
             add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], by_time, from_time, None);
             add("rmst_treated", [0.0, 1.0, 0.0, 0.0], r.treated, Some(arms.treated), Some(horizon));
             add("rmst_control", [1.0, 0.0, 0.0, 0.0], r.control, Some(arms.control), Some(horizon));
+            out.extend(self.marginal(populations, p, name, horizon, quantile));
             if let Some(curve) = curves.iter().find(|c| c.population == *name) {
                 for (estimand, arm) in [("median_treated", Arm::Treated), ("median_control", Arm::Control)] {
                     let band = &curve.arms[arm];

@@ -15,10 +15,11 @@
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
 mod setting;
+mod stack;
 mod tune;
 
+pub use crate::split::deal_folds;
 pub(crate) use setting::Standardised;
-pub use setting::deal_folds;
 pub(crate) use tune::KEPT_COORDINATES;
 
 use crate::arm::{Arm, ByArm};
@@ -33,7 +34,8 @@ use crate::ground::{Block, Ground, Placed, Ready};
 use crate::joint::{Family, JointOptions, Penalty, Prediction, Terms};
 use crate::martingale::{Entries, Residual};
 use crate::metric::{Metric, Scaling};
-use crate::options::AdjustedOptions;
+use crate::nuisance::{Loss, Rows};
+use crate::options::{AdjustedOptions, Learners};
 use crate::search::{Found, Queries};
 use crate::split::TrainingSet;
 use crate::watch::Watch;
@@ -74,7 +76,17 @@ pub(crate) fn learn(
     seed: u64,
     watch: &dyn Watch,
 ) -> Result<CrossFitted, Error> {
-    let mut setting = Setting::new(ground, scaling, options, seed);
+    let setting = Setting::new(ground, scaling, options, seed);
+    // The covariates outlive the deals, which change the setting.
+    let x = setting.x.values.clone();
+    let mut setting = setting;
+    let rows = Rows::new(&x, setting.cohort.n_covariates());
+    watch.step("who is treated, who is lost", 0, 1)?;
+    // Of units that enter late or may have another event, the arm's own censoring is used.
+    let is_plain = setting.cohort.extras().entry.is_none() && setting.cohort.extras().competing.is_none();
+    setting.loss = is_plain.then(|| Loss::of(setting.cohort, &rows, &setting.ground.grid));
+    let beside = setting.pieces.is_none() && options.learners != Learners::Cure && setting.cohort.n_covariates() > 0;
+    let beside = beside.then_some(&rows);
     let terms = Terms::new(&setting.x.values, setting.cohort.n_covariates());
     watch.step("choosing the latency", 0, 1)?;
     let families = match options.family {
@@ -94,7 +106,7 @@ pub(crate) fn learn(
     let penalty = penalty.map_or(Penalty::Learned, |(mixing, strengths)| Penalty::ElasticNet { mixing, strengths });
     let joint_options = JointOptions { family, penalty, groups: setting.covariate_groups(), ..JointOptions::default() };
 
-    let first = deal(&setting, &terms, &joint_options, watch)?;
+    let first = deal(&setting, &terms, &joint_options, beside, watch)?;
     let (mut deals, path, mut effects, mut residuals) = (vec![first.deal], first.path, first.effects, first.residuals);
     let mut averages = split_averages(&setting, 0, &effects);
     let sizes = options.deals();
@@ -106,7 +118,7 @@ pub(crate) fn learn(
         let mut of_residuals: Vec<Vec<Residual>> = Vec::new();
         for (d, &folds) in sizes.iter().enumerate().skip(1) {
             setting.deal(folds, seed_of_deal(seed, d));
-            let again = deal(&setting, &terms, &joint_options, watch)?;
+            let again = deal(&setting, &terms, &joint_options, beside, watch)?;
             of_deals.push(corrected(&again.effects));
             averages.extend(split_averages(&setting, d, &again.effects));
             deals.push(Deal { values: deal_values(&again.effects, &again.residuals), ..again.deal });
@@ -214,7 +226,13 @@ struct Once {
 }
 
 /// Learns and estimates one deal: each of its splits leaves out a fold of the setting.
-fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watch: &dyn Watch) -> Result<Once, Error> {
+fn deal(
+    setting: &Setting<'_>,
+    terms: &Terms,
+    joint_options: &JointOptions,
+    beside: Option<&Rows<'_>>,
+    watch: &dyn Watch,
+) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
     watch.step("fitting the folds", 0, setting.folds)?;
     let kappa = 4.0 * f64::max(1.0, setting.effective_size() / options.units_for_certainty);
@@ -226,7 +244,13 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
         let covariance = model.certainty(Some(kappa)).covariance();
         Ok(Learned { model: FoldModel { predictor: model.map(|m| m.predictor), covariance }, metrics, warnings })
     };
-    let learned: Vec<Learned> = (0..setting.folds).into_par_iter().map(learn).collect::<Result<_, Error>>()?;
+    let mut learned: Vec<Learned> = (0..setting.folds).into_par_iter().map(learn).collect::<Result<_, Error>>()?;
+    if let Some(rows) = beside {
+        watch.step("weighing the learners", 0, 1)?;
+        let models = learned.iter().map(|l| l.model.clone()).collect();
+        let models = stack::complete(setting, rows, models);
+        learned.iter_mut().zip(models).for_each(|(l, model)| l.model = model);
+    }
     let predictions = Predictions::new(setting, &learned);
     let entries = entries(setting, &learned, &predictions);
     let sizes = setting.group_sizes();
@@ -274,11 +298,15 @@ fn deal(setting: &Setting<'_>, terms: &Terms, joint_options: &JointOptions, watc
     }
     effects.unserved.sort_by_key(|(i, _)| *i);
     let leftover = leftover.map(|of| of.map(|sum| (sum / f64::max(served as f64, 1.0)).max(0.0)));
-    for (effect, &fold) in effects.effects.iter_mut().zip(&setting.fold_of) {
-        if let Some(c) = effect.corrected.as_mut() {
-            add_leftover(c, &tuned.choices[fold as usize].map(|c| c.weight), &leftover);
-        }
-    }
+    let leftover = ByEstimand::of(|estimand| {
+        ByArm::of(|arm| {
+            let left = |c: &ByEstimand<Choice>| (1.0 - c[estimand].weight).powi(2);
+            let corrected = tuned.choices.iter().map(left).sum::<f64>() / tuned.choices.len() as f64;
+            let (seen, finest) = (leftover[estimand][arm], tuned.finest[estimand][arm]);
+            corrected * seen + (finest - seen).max(0.0)
+        })
+    });
+    effects.effects.iter_mut().filter_map(|e| e.corrected.as_mut()).for_each(|c| add_leftover(c, &leftover));
     watch.step("matching", setting.folds, setting.folds)?;
     let Tuned { choices, path, .. } = tuned;
     let with_corrector = |((fold, learned), choice): ((Fold, Learned), ByEstimand<Choice>)| {
@@ -369,10 +397,13 @@ impl Matching<'_> {
             let (cured, shares) = (corrected.cure_probability[arm], corrected.shape[arm].shares());
             let (outcome, everybody) = (cohort.outcome(i), &setting.everybody);
             match entries {
-                None => setting.censoring[arm].residual_of(everybody, cured, &shares, &outcome),
+                None => {
+                    let loss = setting.loss.as_ref().and_then(|l| l.of_unit(i, arm));
+                    setting.censoring[arm].residual_of(everybody, loss, cured, &shares, &outcome)
+                }
                 Some(entries) => {
                     let chance = entries[arm].chance(&shares.map(|share| 1.0 - (1.0 - cured) * share));
-                    entries[arm].censoring.residual_of(everybody, cured, &shares, &outcome).times(chance)
+                    entries[arm].censoring.residual_of(everybody, None, cured, &shares, &outcome).times(chance)
                 }
             }
         };

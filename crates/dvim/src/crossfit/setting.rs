@@ -10,51 +10,15 @@ use crate::ground::Ground;
 use crate::joint::{self, Family, GammaShape, JointModel, JointOptions, Penalty, Pieces, Terms};
 use crate::martingale::Censoring;
 use crate::metric::{Metric, Scaling};
+use crate::nuisance::Loss;
 use crate::options::{AdjustedOptions, FIRST_STRENGTH, STRENGTHS};
-use crate::split::{Trained, TrainingSet, hash_id, hashed_sample};
+use crate::split::{Trained, TrainingSet, deal_folds, hash_id, hashed_sample};
 use crate::survival::Watched;
 use rayon::prelude::*;
 
 /// The seed of a deal; the first has the run's own.
 pub(super) fn seed_of_deal(seed: u64, deal: usize) -> u64 {
     if deal == 0 { seed } else { hash_id(seed, &format!("split {}", deal + 1)) }
-}
-
-/// The fold of each unit: in each arm the ranks of the hashes of ids are dealt out in turn. A cluster is dealt as one.
-pub fn deal_folds(cohort: &Cohort, folds: usize, seed: u64) -> Vec<u8> {
-    let mut out = vec![0; cohort.n_units()];
-    if let Some(clusters) = &cohort.extras().cluster {
-        return deal_clusters(cohort, clusters, folds, seed);
-    }
-    for arm in Arm::BOTH {
-        let mut keyed: Vec<(u64, u32)> =
-            cohort.units_of(arm).into_iter().map(|i| (hash_id(seed, &cohort.ids().text(i as usize)), i)).collect();
-        keyed.sort_unstable();
-        keyed.iter().enumerate().for_each(|(rank, (_, i))| out[*i as usize] = (rank % folds) as u8);
-    }
-    out
-}
-
-/// Deals whole clusters: the largest first, each to the fold that has the smallest share of the arms so far. Clusters
-/// of one size go by the hash of the first id of each.
-fn deal_clusters(cohort: &Cohort, clusters: &[u32], folds: usize, seed: u64) -> Vec<u8> {
-    let mut members: Vec<Vec<u32>> = vec![Vec::new(); clusters.iter().max().map_or(0, |c| *c as usize + 1)];
-    clusters.iter().zip(0..).for_each(|(&c, i)| members[c as usize].push(i));
-    members.retain(|of| !of.is_empty());
-    let mut order: Vec<(usize, u64, Vec<u32>)> =
-        members.into_iter().map(|of| (of.len(), hash_id(seed, &cohort.ids().text(of[0] as usize)), of)).collect();
-    order.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)).then(a.2.cmp(&b.2)));
-    let sizes = ByArm::of(|arm| cohort.units_of(arm).len() as f64);
-    let mut held = vec![0.0; folds];
-    let mut out = vec![0; cohort.n_units()];
-    for (_, _, of) in order {
-        let fold = (0..folds).min_by(|&a, &b| f64::total_cmp(&held[a], &held[b]).then(a.cmp(&b))).unwrap_or(0);
-        for i in of {
-            held[fold] += 1.0 / sizes[cohort.arm(i as usize)];
-            out[i as usize] = fold as u8;
-        }
-    }
-    out
 }
 
 /// Folds that a deal of so many can have: no more than clusters.
@@ -118,6 +82,8 @@ pub(super) struct Setting<'a> {
     /// The censoring curve of each arm, and that of an arm of which nobody is lost.
     pub(super) censoring: ByArm<Censoring>,
     pub(super) everybody: Censoring,
+    /// Who is lost, given covariates.
+    pub(super) loss: Option<Loss>,
     /// Outcomes that are more than a time and an event.
     pub(super) pieces: Option<Pieces>,
 }
@@ -154,6 +120,7 @@ impl<'a> Setting<'a> {
             learned_from,
             censoring,
             everybody,
+            loss: None,
             pieces,
         }
     }

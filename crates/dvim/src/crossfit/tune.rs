@@ -2,8 +2,9 @@
 
 use super::setting::Setting;
 use super::{Learned, Predictions};
-use crate::arm::Arm;
+use crate::arm::{Arm, ByArm};
 use crate::correction::{Offset, corrected_time};
+use crate::effect::Four;
 use crate::error::Error;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Choice, PathPoint};
@@ -27,6 +28,8 @@ pub(super) struct Tuned<'a> {
     known: ByEstimand<Vec<Vec<Tried>>>,
     /// Of each fold, estimand and arm, where they are few enough to be kept.
     searches: Vec<Option<ArmSearch<'a>>>,
+    /// What the offsets of the smallest groups vary beyond their noise, a mean over the units of each arm.
+    pub(super) finest: Four<f64>,
 }
 
 impl<'a> Tuned<'a> {
@@ -176,9 +179,15 @@ pub(super) fn choose<'a>(
     let mut differences: ByEstimand<Vec<Vec<f64>>> = ByEstimand::of(|_| vec![Vec::new(); sample.len()]);
     let mut known = ByEstimand::of(|_| vec![Vec::new(); setting.cohort.n_units()]);
     let mut searches = Vec::with_capacity(jobs.len());
-    for (&(_, estimand, _), (search, scored)) in jobs.iter().zip(scored) {
+    let (mut finest, mut counted): (Four<f64>, Four<f64>) = Default::default();
+    for (&(_, estimand, arm), (search, scored)) in jobs.iter().zip(scored) {
         searches.push(search);
         for (s, tried, of_candidates) in scored {
+            // Of one size there is nothing finer to be seen.
+            if let [_, .., (_, offset)] = tried.as_slice() {
+                finest[estimand][arm] += offset.value * offset.value - offset.variance;
+                counted[estimand][arm] += 1.0;
+            }
             known[estimand][sample[s] as usize] = tried;
             differences[estimand][s] = of_candidates;
         }
@@ -212,5 +221,6 @@ pub(super) fn choose<'a>(
             PathPoint { estimand, choice: candidates[c], loss, se }
         })
         .collect();
-    Ok(Tuned { choices, path, known, searches })
+    let finest = ByEstimand::of(|e| ByArm::of(|z| (finest[e][z] / f64::max(counted[e][z], 1.0)).max(0.0)));
+    Ok(Tuned { choices, path, known, searches, finest })
 }

@@ -622,6 +622,7 @@ fn report(
             n_columns: ByEstimand { cure, time },
             theta,
             u_zero,
+            beside: crate::beside::Beside::default(),
         },
         layout,
         information: climb.information,

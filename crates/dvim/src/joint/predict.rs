@@ -5,6 +5,7 @@ use super::likelihood::Widths;
 use super::matrix::dot;
 use super::{Family, ShareTable, Term};
 use crate::arm::{Arm, ByArm};
+use crate::beside::Beside;
 use crate::cure::Seen;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::numeric::expit;
@@ -71,6 +72,8 @@ pub struct Predictor {
     pub theta: ByArm<Vec<f64>>,
     /// Log of half the smallest positive event time: where events at time zero are put.
     pub u_zero: f64,
+    /// What stands beside it.
+    pub beside: Beside,
 }
 
 impl Predictor {
@@ -103,6 +106,7 @@ impl Predictor {
             && time <= all
             && self.columns.iter().all(column)
             && self.theta.iter().all(|t| t.len() == self.n_parameters() && t.iter().all(|x| x.is_finite()))
+            && self.beside.is_sound(all)
             && self.u_zero.is_finite()
             && self.horizon > 0.0
     }
@@ -145,7 +149,7 @@ impl Predictor {
                 assert_eq!(x.len(), self.n_covariates, "complete rows");
                 row.clear();
                 row.extend(self.columns.iter().map(|column| column.value(x)));
-                self.predict_row(row, arm)
+                self.complete(row, arm)
             })
             .collect()
     }
@@ -153,7 +157,52 @@ impl Predictor {
     pub(super) fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> ByArm<Prediction> {
         row.clear();
         row.extend(self.columns.iter().map(|column| column.value(x)));
-        ByArm::of(|arm| self.predict_row(row, arm))
+        ByArm::of(|arm| self.complete(row, arm))
+    }
+
+    /// The columns of the design for a row of covariates.
+    pub(crate) fn design(&self, x: &[f64]) -> Vec<f64> {
+        self.columns.iter().map(|column| column.value(x)).collect()
+    }
+
+    /// What the cure model and all that stands beside it say.
+    fn complete(&self, row: &[f64], arm: Arm) -> Prediction {
+        let own = self.predict_row(row, arm);
+        let Beside { hazard, share } = &self.beside;
+        if self.beside.is_alone() {
+            return own;
+        }
+        let (mut cure_logit, mut location) = (own.cure_logit, own.location);
+        if let Some(hazard) = hazard {
+            let other = hazard.values(row, arm);
+            cure_logit += share.cure * (other.cure - cure_logit);
+            if share.time > 0.0 {
+                let log_mean = libm::log(own.mean_event_time.max(1e-9 * self.horizon));
+                location = self.located(&own, log_mean + share.time * (other.time - log_mean));
+            }
+        }
+        let mean_event_time = self.family.mean(libm::log(self.horizon), location, own.log_sigma);
+        Prediction { cure_logit, cure_probability: expit(cure_logit), mean_event_time, location, ..own }
+    }
+
+    /// The location at which the log of the mean event time is this; as near as locations come to it.
+    fn located(&self, from: &Prediction, log_mean: f64) -> f64 {
+        let (u_horizon, mut location) = (libm::log(self.horizon), from.location);
+        let at =
+            |location: f64| libm::log(self.family.mean(u_horizon, location, from.log_sigma).max(f64::MIN_POSITIVE));
+        for _ in 0..8 {
+            let now = at(location);
+            let slope = (at(location + 1e-4) - now) / 1e-4;
+            if slope.is_nan() || slope <= 1e-3 {
+                break;
+            }
+            let step = ((log_mean - now) / slope).clamp(-1.0, 1.0);
+            location += step;
+            if step.abs() < 1e-6 {
+                break;
+            }
+        }
+        location
     }
 
     /// From the columns of the design.

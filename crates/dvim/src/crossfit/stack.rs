@@ -1,0 +1,197 @@
+//! How much of what stands beside the cure models of a deal is used: see [`crate::beside`].
+//!
+//! Proportional hazards are learned from the training set of each fold. Their share in a fold is decided by units of
+//! the other folds, each predicted by the models that left it out. A share has to predict better by more than its
+//! noise, so that the cure model stands alone where nothing is gained.
+
+use super::setting::Setting;
+use crate::arm::{Arm, ByArm};
+use crate::beside::{Beside, Hazard, half};
+use crate::correction::FoldModel;
+use crate::curve::Grid;
+use crate::estimand::{ByEstimand, Estimand};
+use crate::joint::{Prediction, Predictor};
+use crate::nuisance::{Baseline, Rows};
+use crate::numeric::{expit, log1pexp};
+use crate::options::Learners;
+use crate::split::TrainingSet;
+use nalgebra::{DMatrix, DVector};
+use rayon::prelude::*;
+
+/// Shares of proportional hazards that are tried.
+const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+/// A share must predict better by this many standard errors.
+const CAUTION: f64 = 1.0;
+/// Rounds of the fit of proportional hazards.
+const STEPS: usize = 10;
+
+/// Fits proportional hazards on the columns of a cure model: slopes that are common to the arms and slopes of their
+/// difference, each kind with a Cauchy prior whose scale is learned with them, by expectation and maximisation.
+fn fit_hazard(training: &TrainingSet<'_>, rows: &Rows<'_>, predictor: &Predictor, grid: &Grid) -> Hazard {
+    let cohort = training.cohort();
+    let units = training.units();
+    let columns: Vec<Vec<f64>> = units.iter().map(|&i| predictor.design(rows.row(i as usize))).collect();
+    let k = predictor.columns.len();
+    // Intercepts of the arms, common slopes, slopes of the difference. The design's intercept has slope 0.
+    let width = 2 + 2 * k;
+    let intercepts: Vec<bool> = predictor.columns.iter().map(|c| *c == crate::joint::Column::Intercept).collect();
+    let mut b = vec![0.0; width];
+    let mut precision = vec![1e-6; width];
+    for j in 0..k {
+        precision[2 + j] = if intercepts[j] { 1e9 } else { 10.0 };
+        precision[2 + k + j] = if intercepts[j] { 1e9 } else { 50.0 };
+    }
+    let mut scale = [0.1, 0.02];
+    let score = |b: &[f64], row: &[f64], arm: Arm| {
+        let slopes: f64 = row.iter().enumerate().map(|(j, x)| (b[2 + j] + half(arm) * b[2 + k + j]) * x).sum();
+        slopes
+    };
+    let baselines = |b: &[f64]| {
+        ByArm::of(|arm| {
+            let of_arm = units.iter().zip(&columns).filter(|(i, _)| cohort.arm(**i as usize) == arm);
+            Baseline::of(
+                grid,
+                of_arm.map(|(&i, row)| {
+                    let i = i as usize;
+                    (cohort.time(i), cohort.event(i), 1.0, libm::exp(score(b, row, arm).clamp(-8.0, 8.0)))
+                }),
+            )
+        })
+    };
+    let mut full = vec![0.0; width];
+    for _ in 0..STEPS {
+        let base = baselines(&b);
+        (b[0], b[1]) = (0.0, 0.0);
+        let mut gradient = vec![0.0; width];
+        let mut information = vec![0.0; width * width];
+        for (&i, row) in units.iter().zip(&columns) {
+            let i = i as usize;
+            let arm = cohort.arm(i);
+            let expected = base[arm].until(grid, cohort.time(i)) * libm::exp(score(&b, row, arm).clamp(-8.0, 8.0));
+            let g = f64::from(u8::from(cohort.event(i))) - expected;
+            full[..2].fill(0.0);
+            full[arm.index()] = 1.0;
+            for (j, x) in row.iter().enumerate() {
+                full[2 + j] = *x;
+                full[2 + k + j] = half(arm) * x;
+            }
+            for j in 0..width {
+                gradient[j] += g * full[j];
+                let hx = expected * full[j];
+                information[j * width..j * width + j + 1].iter_mut().zip(&full).for_each(|(a, x)| *a += hx * x);
+            }
+        }
+        (0..width).for_each(|j| gradient[j] -= precision[j] * b[j]);
+        let a = DMatrix::from_fn(width, width, |i, j| {
+            information[i.max(j) * width + i.min(j)] + if i == j { precision[i] } else { 0.0 }
+        });
+        let Some(factor) = a.cholesky() else { break };
+        let step = factor.solve(&DVector::from_vec(gradient));
+        let largest = step.iter().map(|s| s.abs()).fold(0.0, f64::max);
+        let shorter = f64::min(1.0, 1.0 / largest.max(1e-300));
+        b.iter_mut().zip(step.iter()).for_each(|(b, s)| *b += shorter * s);
+        let variance = factor.inverse();
+        for (kind, scale) in scale.iter_mut().enumerate() {
+            let of = |j: usize| 2 + kind * k + j;
+            let square = |j: usize| b[of(j)] * b[of(j)] + variance[(of(j), of(j))];
+            let free: Vec<usize> = (0..k).filter(|&j| !intercepts[j]).collect();
+            let weight = |j: usize| 2.0 / (1.0 + square(j) / *scale);
+            let next = free.iter().map(|&j| weight(j) * square(j)).sum::<f64>() / free.len().max(1) as f64;
+            let next = next.clamp(1e-4, 4.0);
+            free.iter().for_each(|&j| precision[of(j)] = 2.0 / (1.0 + square(j) / next) / next);
+            *scale = next;
+        }
+    }
+    let base = baselines(&b);
+    Hazard {
+        slopes: ByArm::of(|arm| (0..k).map(|j| b[2 + j] + half(arm) * b[2 + k + j]).collect()),
+        summed: ByArm::of(|arm| std::array::from_fn(|c| base[arm].until(grid, grid.times()[c + 1]).max(1e-12))),
+        grid: *grid,
+    }
+}
+
+/// The candidate whose mean loss, and [`CAUTION`] standard errors, are least below those of the first; from the units
+/// of other folds.
+fn choose(folds: &[u8], leave: usize, losses: &[Vec<f64>]) -> usize {
+    let n_candidates = losses.first().map_or(0, Vec::len);
+    let mut best = (0, 0.0);
+    for c in 1..n_candidates {
+        let (mut n, mut sum, mut square) = (0.0, 0.0, 0.0);
+        for (loss, _) in losses.iter().zip(folds).filter(|(_, f)| **f as usize != leave) {
+            let d = loss[c] - loss[0];
+            (n, sum, square) = (n + 1.0, sum + d, square + d * d);
+        }
+        let mean = sum / f64::max(n, 1.0);
+        let variance = (square / f64::max(n, 1.0) - mean * mean).max(0.0) / f64::max(n - 1.0, 1.0);
+        let score = mean + CAUTION * variance.sqrt();
+        if score < best.1 {
+            best = (c, score);
+        }
+    }
+    best.0
+}
+
+/// Loss of a unit in its own arm: see `tune`. The cure part by the likelihood of being event-free, the time part by the
+/// deviance of a gamma law.
+fn loss(setting: &Setting<'_>, predictor: &Predictor, p: &Prediction, estimand: Estimand, i: usize, value: f64) -> f64 {
+    let (time, event) = (setting.cohort.time(i), setting.cohort.event(i));
+    match estimand {
+        Estimand::Cure if event => log1pexp(value),
+        Estimand::Cure => {
+            let s = expit(value);
+            -(s + (1.0 - s) * (1.0 - predictor.event_share(p, time))).max(1e-300).ln()
+        }
+        Estimand::Time if event => {
+            let ratio = time.max(1e-9 * setting.cohort.horizon()) / libm::exp(value);
+            (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i)].inverse_before(time)
+        }
+        Estimand::Time => 0.0,
+    }
+}
+
+/// Puts beside each model of a deal what it gains by.
+pub(super) fn complete(setting: &Setting<'_>, rows: &Rows<'_>, models: Vec<FoldModel>) -> Vec<FoldModel> {
+    let cohort = setting.cohort;
+    let training =
+        |fold: usize| TrainingSet::sampled_outside(cohort, &setting.learned_from, &setting.fold_of, fold as u8);
+    let hazards: Vec<Hazard> = models
+        .par_iter()
+        .enumerate()
+        .map(|(fold, m)| fit_hazard(&training(fold), rows, &m.predictor, &setting.ground.grid))
+        .collect();
+    let sample = setting.sample(setting.seed ^ 0x7374_6163, setting.options.tuning_units);
+    let folds: Vec<u8> = sample.iter().map(|&i| setting.fold_of[i as usize]).collect();
+    // What each unit of the sample is told by the models that left it out, in its own arm.
+    let told: Vec<(Prediction, ByEstimand<f64>)> = sample
+        .par_iter()
+        .zip(&folds)
+        .map(|(&i, &fold)| {
+            let (i, predictor) = (i as usize, &models[fold as usize].predictor);
+            let arm = cohort.arm(i);
+            let row = predictor.design(rows.row(i));
+            (predictor.predict(rows.row(i))[arm], hazards[fold as usize].values(&row, arm))
+        })
+        .collect();
+    let share_losses = ByEstimand::of(|estimand| {
+        let of = |((&i, &fold), (p, hazard)): ((&u32, &u8), &(Prediction, ByEstimand<f64>))| {
+            let own = match estimand {
+                Estimand::Cure => p.cure_logit,
+                Estimand::Time => p.mean_event_time.ln(),
+            };
+            let at = |share: &f64| own + share * (hazard[estimand] - own);
+            let predictor = &models[fold as usize].predictor;
+            SHARES.iter().map(|s| loss(setting, predictor, p, estimand, i as usize, at(s))).collect::<Vec<f64>>()
+        };
+        sample.iter().zip(&folds).zip(&told).map(of).collect::<Vec<_>>()
+    });
+    let put = |(fold, (model, hazard)): (usize, (FoldModel, Hazard))| {
+        let share = ByEstimand::of(|e| match setting.options.learners {
+            Learners::Hazards => 1.0,
+            _ => SHARES[choose(&folds, fold, &share_losses[e])],
+        });
+        let hazard = (share != ByEstimand::default()).then_some(hazard);
+        let beside = Beside { hazard, share };
+        FoldModel { predictor: model.predictor.map(|p: Predictor| Predictor { beside, ..p }), ..model }
+    };
+    models.into_iter().zip(hazards).enumerate().map(put).collect()
+}
