@@ -4,7 +4,7 @@ use dvim::internal::cohort::{Roles, ZeroTime};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{MetricChoice, Scale};
-use dvim::internal::options::{AdjustedOptions, Estimator, Options};
+use dvim::internal::options::{AdjustedOptions, Estimator, Learners, Options};
 use dvim::internal::schema::Missing;
 use dvim::internal::setting::{Setting, Topic};
 use dvim::internal::simulate::{Scenario, simulate};
@@ -24,6 +24,7 @@ fn words_are_those_of_the_engine() {
     assert_eq!(words(Setting::Metric), MetricChoice::ALL.map(MetricChoice::name));
     assert_eq!(words(Setting::Scale), Scale::ALL.map(Scale::name));
     assert_eq!(words(Setting::Ties), Ties::ALL.map(Ties::name));
+    assert_eq!(words(Setting::Learners), Learners::ALL.map(Learners::name));
     let estimators = [Estimator::Adjusted(AdjustedOptions::default()), Estimator::Paper];
     assert_eq!(words(Setting::Estimator), estimators.each_ref().map(Estimator::name));
     let families = Family::ALL.into_iter().chain([Family::GeneralisedGamma(0)]);
@@ -41,6 +42,7 @@ fn defaults_are_those_of_the_engine() {
         match setting {
             Setting::Folds => assert_eq!(usual, adjusted.folds.to_string()),
             Setting::Latency => assert!(usual == "auto" && adjusted.family.is_none()),
+            Setting::Learners => assert_eq!(usual, adjusted.learners.name()),
             Setting::Penalty => assert!(usual == "prior" && adjusted.elastic_net.is_none()),
             // The command reproduces the paper; as a library the engine follows R.
             Setting::Ties => assert_eq!(usual, "breslow"),
