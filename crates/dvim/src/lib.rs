@@ -53,6 +53,7 @@ mod outcome;
 mod table;
 mod schema;
 mod cohort;
+mod support;
 mod scaling;
 mod split;
 mod survival;
@@ -113,7 +114,7 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
+        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival, cure, joint,
         matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search, correction,
         fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
         simulate,
