@@ -24,7 +24,7 @@ impl Cells {
             rows.push(vec![
                 format!("{}", 100 + i),
                 format!("{}", 5 + (noise * 3) % 130),
-                format!("{}", u32::from(noise % 3 != 0)),
+                format!("{}", u32::from(noise / 3 % 3 != 0)),
                 format!("{}", i % 2),
                 format!("{}", 30 + noise % 41),
                 ["f", "m"][(noise % 2) as usize].into(),
