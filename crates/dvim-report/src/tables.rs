@@ -493,7 +493,11 @@ pub fn effect_table<'a>(
             id: cohort.ids().text(unit),
             treatment: cohort.label(cohort.arm(unit)),
             effect: found.ok().map(|i| &analysis.effects[i]),
-            flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(|z| Unserved::flag(z).into())).collect(),
+            flags: found
+                .err()
+                .into_iter()
+                .flat_map(|i| analysis.unserved[i].1.arms().map(|z| Unserved::flag(z).into()))
+                .collect(),
         }
     };
     EffectTable { n: analysis.units.len() + analysis.unserved.len(), layout: Layout::of(cohort, &analysis.fit), row }

@@ -21,8 +21,8 @@ use crate::table::{Column, Ids, Table};
 use rayon::prelude::*;
 
 pub(crate) use admit::examine;
-pub use suspects::{DUPLICATES, Leak, leaks};
 pub(crate) use suspects::is_code_for_unknown;
+pub use suspects::{DUPLICATES, Leak, leaks};
 
 pub use crate::schema::LARGEST_VALUE;
 

@@ -114,9 +114,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival, cure, joint,
-        matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search, correction,
-        fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
-        simulate,
+        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival, cure,
+        joint, matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search,
+        correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation,
+        contrasts, simulate,
     );
 }

@@ -104,7 +104,10 @@ pub fn read_new(cohort: &Cohort, table: &Table) -> Result<NewUnits, Vec<Problem>
                     range.high
                 ),
                 "a patient can only be compared with patients: there is none like this",
-                phrase!["correct the value; an unknown one is an empty cell, in a run that was fitted with ", Setting::Missing.to("indicator")],
+                phrase![
+                    "correct the value; an unknown one is an empty cell, in a run that was fitted with ",
+                    Setting::Missing.to("indicator")
+                ],
             );
             problems.push(problem.column(&range.name).rows(&absurd));
             continue;

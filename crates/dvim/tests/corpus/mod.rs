@@ -91,7 +91,9 @@ fn covariate(kind: usize, n: usize, d: &mut Draw) -> (&'static str, Values, Vec<
         12 => ("er_status", text(&["negative", "positive"], cut(&[-0.7]))),
         13 => ("smoking_status", text(&["never", "former", "current"], cut(&[0.0, 0.9]))),
         14 => ("cd4", of(&|x| (380.0 + 160.0 * x).max(0.0).round())),
-        15 => ("hospital", text(&["A", "B", "C", "D", "E", "F", "G", "H"], cut(&[-1.2, -0.7, -0.3, 0.0, 0.3, 0.7, 1.2]))),
+        15 => {
+            ("hospital", text(&["A", "B", "C", "D", "E", "F", "G", "H"], cut(&[-1.2, -0.7, -0.3, 0.0, 0.3, 0.7, 1.2])))
+        }
         16 => ("postal_code", of(&|x| (20_000.0 + 300.0 * (10.0 * x).round()).round())),
         17 => ("karnofsky", of(&|x| (10.0 * (8.0 + 1.3 * x).round()).clamp(20.0, 100.0))),
         18 => ("prior_relapse", numbers(cut(&[0.8]).into_iter().map(|c| c as f64).collect())),
@@ -150,7 +152,8 @@ fn clean(d: &mut Draw) -> Clean {
     for i in 0..n {
         let r = risk[i] - if treated[i] { 0.3 } else { 0.0 };
         let is_cured = d.uniform() < cured * 2.0 / (1.0 + r.exp());
-        let t = if is_cured { f64::INFINITY } else { scale * (-(1.0 - d.uniform()).ln() * (-r).exp()).powf(1.0 / shape) };
+        let t =
+            if is_cured { f64::INFINITY } else { scale * (-(1.0 - d.uniform()).ln() * (-r).exp()).powf(1.0 / shape) };
         let lost = if d.chance(0.15) { study * d.uniform() } else { f64::INFINITY };
         let end = (study - entry[i]).min(lost);
         time.push(t.min(end).ceil().max(1.0));
@@ -161,7 +164,10 @@ fn clean(d: &mut Draw) -> Clean {
         let years = entry.iter().map(|e| 2001.0 + (e / 365.25).floor()).collect();
         columns.push(Column { name: "year_of_entry".into(), values: numbers(years) });
     }
-    columns.push(Column { name: "arm".into(), values: text(&["standard", "new"], treated.iter().map(|t| usize::from(*t)).collect()) });
+    columns.push(Column {
+        name: "arm".into(),
+        values: text(&["standard", "new"], treated.iter().map(|t| usize::from(*t)).collect()),
+    });
     let mut sorted = ends.clone();
     sorted.sort_by(f64::total_cmp);
     // Where four of ten would still be followed.
@@ -261,7 +267,9 @@ pub fn spoilt_case(leak: &'static str, seed: u64) -> Case {
         "copy of the time" => added.push(("days", of_time(&|_, t| t))),
         "time in years" => added.push(("yrs", of_time(&|_, t| rounded(t / 365.25, 2)))),
         "time in months, rounded" => added.push(("m", of_time(&|_, t| (t / 30.4375).round()))),
-        "time with 10 % noise" => added.push(("duration", of_time(&|i, t| (t * (1.0 + 0.1 * noise[i])).max(1.0).round()))),
+        "time with 10 % noise" => {
+            added.push(("duration", of_time(&|i, t| (t * (1.0 + 0.1 * noise[i])).max(1.0).round())))
+        }
         "logarithm of the time" => added.push(("ln_x", of_time(&|_, t| t.ln()))),
         "rank of the time" => {
             let mut order: Vec<usize> = (0..n).collect();
@@ -278,13 +286,16 @@ pub fn spoilt_case(leak: &'static str, seed: u64) -> Case {
         }
         "survival and death beside relapse" => {
             let after: Vec<f64> = (0..n).map(|_| 200.0 * -(1.0 - d.uniform()).ln()).collect();
-            let os = |i: usize| if c.event[i] { (c.time[i] + after[i]).min(c.end[i]).ceil().max(c.time[i]) } else { c.time[i] };
+            let os = |i: usize| {
+                if c.event[i] { (c.time[i] + after[i]).min(c.end[i]).ceil().max(c.time[i]) } else { c.time[i] }
+            };
             added.push(("surv_days", numbers((0..n).map(os).collect())));
             added.push(("died", flag(&|i| c.event[i] && c.time[i] + after[i] < c.end[i])));
         }
         "progression beside death" => {
             let before: Vec<f64> = (0..n).map(|_| d.uniform()).collect();
-            let progressed: Vec<bool> = (0..n).map(|i| if c.event[i] { d.chance(0.8) } else { d.chance(0.2) }).collect();
+            let progressed: Vec<bool> =
+                (0..n).map(|i| if c.event[i] { d.chance(0.8) } else { d.chance(0.2) }).collect();
             let pfs = |i: usize| if progressed[i] { (before[i] * c.time[i]).ceil().max(1.0) } else { c.time[i] };
             added.push(("pfs", numbers((0..n).map(pfs).collect())));
             added.push(("progression", flag(&|i| progressed[i])));
@@ -324,7 +335,9 @@ pub fn spoilt_case(leak: &'static str, seed: u64) -> Case {
             c.columns.push(Column { name: "y1".into(), values: numbers(begin) });
         }
         "visits attended" => added.push(("visits", of_time(&|_, t| (t / 91.0).floor() + 1.0))),
-        "cycles received" => added.push(("cycles", of_time(&|i, t| ((t / 28.0) * (1.0 + 0.15 * noise[i])).round().max(1.0)))),
+        "cycles received" => {
+            added.push(("cycles", of_time(&|i, t| ((t / 28.0) * (1.0 + 0.15 * noise[i])).round().max(1.0))))
+        }
         "potential follow-up" => added.push(("possible", numbers(c.end.iter().map(|e| e.ceil().max(1.0)).collect()))),
         "site of relapse, empty for others" => {
             let codes: Vec<usize> = (0..n).map(|i| if c.event[i] { d.below(3) } else { usize::MAX }).collect();
@@ -342,12 +355,23 @@ pub fn spoilt_case(leak: &'static str, seed: u64) -> Case {
         }
         "patient number with gaps" => {
             let mut next = 1000.0;
-            let ids = (0..n).map(|_| { next += 1.0 + if d.chance(0.3) { d.below(4) as f64 } else { 0.0 }; next }).collect();
+            let ids = (0..n)
+                .map(|_| {
+                    next += 1.0 + if d.chance(0.3) { d.below(4) as f64 } else { 0.0 };
+                    next
+                })
+                .collect();
             added.push(("code", numbers(ids)));
         }
         "site and number" => {
             let mut counts = [0.0; 6];
-            let ids = (0..n).map(|_| { let s = d.below(6); counts[s] += 1.0; 1000.0 * (s as f64 + 1.0) + counts[s] }).collect();
+            let ids = (0..n)
+                .map(|_| {
+                    let s = d.below(6);
+                    counts[s] += 1.0;
+                    1000.0 * (s as f64 + 1.0) + counts[s]
+                })
+                .collect();
             added.push(("unit", numbers(ids)));
         }
         "hospital record number" => {
@@ -377,7 +401,10 @@ pub fn spoilt_case(leak: &'static str, seed: u64) -> Case {
         }
         "one value of 1e23" => {
             let at = d.below(n);
-            added.push(("albumin", numbers((0..n).map(|i| if i == at { 1e23 } else { rounded(40.0 + 5.0 * noise[i], 1) }).collect())));
+            added.push((
+                "albumin",
+                numbers((0..n).map(|i| if i == at { 1e23 } else { rounded(40.0 + 5.0 * noise[i], 1) }).collect()),
+            ));
         }
         "a factor of a million" => {
             let at = d.below(n);

@@ -25,6 +25,8 @@ pub(crate) fn is_code_for_unknown(x: f64) -> bool {
 /// Rows with a code, and how often its neighbours would have to occur, from which on a code inside the range is plain.
 const SPIKE: usize = 5;
 const SPIKE_RATIO: f64 = 5.0;
+/// Values next to it that are compared with.
+const NEAR: f64 = 10.0;
 
 /// Interquartile ranges beyond the quartiles from which on a value is absurd.
 const ABSURD: f64 = 1000.0;
@@ -64,7 +66,10 @@ pub(super) fn identifier(column: &Column, n: usize, known_number: bool) -> Optio
     }
     let in_order = v.windows(2).all(|w| w[0] < w[1]) || v.windows(2).all(|w| w[0] > w[1]);
     if in_order {
-        return Some(Finding::look(Kind::LooksLikeId, "its values are distinct whole numbers in the order of the rows"));
+        return Some(Finding::look(
+            Kind::LooksLikeId,
+            "its values are distinct whole numbers in the order of the rows",
+        ));
     }
     (low.abs().max(high.abs()) >= LONG && n >= 50)
         .then(|| Finding::look(Kind::LooksLikeId, "its values are distinct long whole numbers, as in an identifier"))
@@ -99,10 +104,11 @@ pub(super) fn sentinel(column: &Column) -> Option<Finding> {
         // As far from all others as these are from each other; or the only negative number.
         let is_alone = gap >= (high - low).max(1.0) && code.abs() > 9.0 || code < 0.0 && low >= 0.0;
         let step = others.windows(2).map(|w| w[1].0 - w[0].0).fold(f64::INFINITY, f64::min);
-        let near = |o: &&Counted| (o.0 - code).abs() <= gap + 10.0 * step;
-        let most_near = others.iter().filter(near).map(|o| o.1).max().unwrap_or(0);
+        // Rows for each value that there could be, next to the code.
+        let near = |o: &&Counted| (o.0 - code).abs() < gap + NEAR * step;
+        let usual = others.iter().filter(near).map(|o| o.1).sum::<usize>() as f64 / NEAR;
         let is_spike = gap > 0.0 && code.abs() > 9.0 && others.len() > 20;
-        let is_spike = is_spike && count >= SPIKE && count as f64 >= SPIKE_RATIO * most_near as f64;
+        let is_spike = is_spike && count >= SPIKE && count as f64 >= SPIKE_RATIO * usual;
         (is_alone || is_spike).then(|| {
             let words = format!(
                 "{} {code}, a usual code for an unknown value; the others lie between {low} and {high}",
@@ -142,7 +148,7 @@ pub(super) fn far(column: &Column) -> Option<Finding> {
         let logs = [low, high, worst].map(f64::ln);
         (logs[2] - logs[1]).max(logs[0] - logs[2]) / (logs[1] - logs[0])
     };
-    let is_odd = beyond(worst) >= ODD && (first <= 0.0 || on_logs() >= ODD_LOG);
+    let is_odd = beyond(worst) >= ODD && (low <= 0.0 || worst <= 0.0 || on_logs() >= ODD_LOG);
     // Counts with many zeros have long tails.
     let is_count = first == 0.0 && low == 0.0;
     (is_odd && !is_count).then(|| Finding::look(Kind::FarValue, words))

@@ -11,29 +11,121 @@ const IDENTIFIERS: [&str; 24] = [
 
 /// Words of outcomes. A word that ends in `*` is a beginning.
 const OUTCOMES: [&str; 31] = [
-    "death*", "dead", "died", "deceased", "mortality", "relaps*", "recur*", "progressed", "progression", "censor*",
-    "cens", "vital", "fustat", "futime", "survival", "surv", "survtime", "os", "pfs", "dfs", "rfs", "efs", "ttp", "ttr",
-    "dod", "lastcontact", "lfu", "alive", "status", "event", "outcome",
+    "death*",
+    "dead",
+    "died",
+    "deceased",
+    "mortality",
+    "relaps*",
+    "recur*",
+    "progressed",
+    "progression",
+    "censor*",
+    "cens",
+    "vital",
+    "fustat",
+    "futime",
+    "survival",
+    "surv",
+    "survtime",
+    "os",
+    "pfs",
+    "dfs",
+    "rfs",
+    "efs",
+    "ttp",
+    "ttr",
+    "dod",
+    "lastcontact",
+    "lfu",
+    "alive",
+    "status",
+    "event",
+    "outcome",
 ];
 
 /// Words of things that are measured after treatment began.
-const AFTER: [&str; 22] = [
-    "followup", "follow", "fup", "discharge*", "response", "responder", "tox*", "adverse", "ae", "complication*",
-    "readmi*", "los", "stay", "post*", "after", "autopsy", "last", "final", "end", "endpoint", "compliance",
+const AFTER: [&str; 24] = [
+    "followup",
+    "follow",
+    "fup",
+    "discharge*",
+    "response",
+    "responder",
+    "tox*",
+    "adverse",
+    "ae",
+    "complication*",
+    "readmi*",
+    "los",
+    "stay",
+    "post",
+    "postop*",
+    "posttreatment",
+    "after",
+    "autopsy",
+    "last",
+    "final",
+    "end",
+    "endpoint",
+    "compliance",
     "adherence",
 ];
 
 /// Words that say that it was before.
 const BEFORE: [&str; 26] = [
-    "prior", "previous", "prev", "history", "hist", "hx", "family", "fam", "fh", "baseline", "base", "bl", "pre",
-    "before", "past", "risk", "initial", "entry", "screening", "parent*", "mother", "father", "sibling", "first",
-    "donor", "performance",
+    "prior",
+    "previous",
+    "prev",
+    "history",
+    "hist",
+    "hx",
+    "family",
+    "fam",
+    "fh",
+    "baseline",
+    "base",
+    "bl",
+    "pre",
+    "before",
+    "past",
+    "risk",
+    "initial",
+    "entry",
+    "screening",
+    "parent*",
+    "mother",
+    "father",
+    "sibling",
+    "first",
+    "donor",
+    "performance",
 ];
 
 /// `status` and `event` after these are of something else.
 const NOT_OUTCOMES: [&str; 22] = [
-    "marital", "smoking", "menopausal", "menopause", "hormone", "receptor", "er", "pr", "her2", "nodal", "node",
-    "insurance", "employment", "ecog", "who", "ps", "karnofsky", "mutation", "cmv", "hiv", "socioeconomic", "remission",
+    "marital",
+    "smoking",
+    "menopausal",
+    "menopause",
+    "hormone",
+    "receptor",
+    "er",
+    "pr",
+    "her2",
+    "nodal",
+    "node",
+    "insurance",
+    "employment",
+    "ecog",
+    "who",
+    "ps",
+    "karnofsky",
+    "mutation",
+    "cmv",
+    "hiv",
+    "socioeconomic",
+    "remission",
 ];
 
 /// The words of a name: parts between signs, figures and changes from small to capital letters.
@@ -102,7 +194,9 @@ pub(super) fn of_column(x: &Looked<'_>, seen: &Seen) -> Option<Finding> {
     let known: Vec<usize> = (0..x.values.len()).filter(|&i| x.values[i].is_finite()).collect();
     let take = |f: &dyn Fn(usize) -> f64| ranks(&known.iter().map(|&i| f(i)).collect::<Vec<f64>>());
     let values = take(&|i| x.values[i]);
-    let z = |f: &dyn Fn(usize) -> f64| correlation(&values, &take(f)).map_or(0.0, |r| r.abs() * (known.len() as f64).sqrt());
+    let z = |f: &dyn Fn(usize) -> f64| {
+        correlation(&values, &take(f)).map_or(0.0, |r| r.abs() * (known.len() as f64).sqrt())
+    };
     let with_outcome = z(&|i| f64::from(u8::from(seen.event[i]))).max(z(&|i| seen.time[i]));
     let could_be_codes = x.is_number || !x.is_coded || known.len() >= super::FEWEST_ROWS;
     if claim == Claim::Outcome && could_be_codes && with_outcome >= ASSOCIATED {
@@ -120,15 +214,24 @@ mod tests {
     #[test]
     fn names_are_read_in_words() {
         assert_eq!(words("timeToRelapse_2"), ["time", "to", "relapse", "2"]);
-        for name in ["death", "os_days", "OS.time", "vital_status", "relapse", "timeToRelapse", "status", "Recurrence"] {
+        for name in ["death", "os_days", "OS.time", "vital_status", "relapse", "timeToRelapse", "status", "Recurrence"]
+        {
             assert_eq!(claim(name), Some(Claim::Outcome), "{name}");
         }
         for name in ["discharge_alive_day", "post_op_ldh", "length_of_stay", "toxicity_grade", "ldh_followup"] {
             assert_eq!(claim(name), Some(Claim::After), "{name}");
         }
         for name in [
-            "age", "prior_relapse", "smoking_status", "ER_status", "progesterone", "ecog", "family_history_of_death",
-            "performance_status", "cost", "postcode_income",
+            "age",
+            "prior_relapse",
+            "smoking_status",
+            "ER_status",
+            "progesterone",
+            "ecog",
+            "family_history_of_death",
+            "performance_status",
+            "cost",
+            "postcode_income",
         ] {
             assert_ne!(claim(name), Some(Claim::Outcome), "{name}");
         }

@@ -34,7 +34,7 @@ const EXPLAINED: f64 = 0.9;
 const EVENTS_FOR_PAIRS: usize = 30;
 const COLUMNS_FOR_PAIRS: usize = 200;
 /// Patients expected in an empty cell of two levels and the event, in all and in each arm.
-const EXPECTED_IN_EMPTY: [f64; 2] = [20.0, 8.0];
+const EXPECTED_IN_EMPTY: [f64; 2] = [12.0, 4.0];
 
 /// Units of time in each other: the same, days, weeks, months, years.
 const UNITS: [f64; 6] = [1.0, 7.0, 12.0, 30.4375, 52.1775, 365.25];
@@ -112,7 +112,8 @@ fn equals_time(x: &Looked<'_>, seen: &Seen) -> Option<String> {
     let each = units().filter_map(|unit| {
         // Half of the coarser grain, and rounding of the unit itself.
         let tolerance = 0.501 * fine_x.max(unit * fine_t);
-        let holds = |x: f64, t: f64| (x - unit * t).abs() <= tolerance.max(2e-3 * (unit * t).abs() * f64::from(unit != 1.0));
+        let holds =
+            |x: f64, t: f64| (x - unit * t).abs() <= tolerance.max(2e-3 * (unit * t).abs() * f64::from(unit != 1.0));
         let (found, chance, n) = share(&x.values, &seen.time, holds);
         let is_beyond = found - chance >= EQUAL && found >= BEYOND_CHANCE * chance + 10.0 / n.max(1) as f64;
         is_beyond.then_some((found, chance, unit))
@@ -134,9 +135,8 @@ fn bounds_time(x: &Looked<'_>, seen: &Seen) -> Option<String> {
         let above = share(&x.values, &seen.time, |x, t| x <= unit * t + tolerance);
         [("below", below), ("above", above)].into_iter().find_map(|(word, (found, chance, n))| {
             let broken = 1.0 - chance;
-            let is_plain = found >= 1.0 - EXCEPTIONS
-                && broken >= CHANCE_TO_BREAK
-                && broken * n as f64 >= BROKEN_BY_CHANCE;
+            let is_plain =
+                found >= 1.0 - EXCEPTIONS && broken >= CHANCE_TO_BREAK && broken * n as f64 >= BROKEN_BY_CHANCE;
             is_plain.then(|| {
                 format!(
                     "it is {} {word} the time{}, by chance it would be in {:.0} % of rows",

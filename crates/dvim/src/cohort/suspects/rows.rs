@@ -52,9 +52,7 @@ pub(super) fn duplicates(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, ro
         let mut rows: Vec<u32> = alike.iter().map(|k| k.1).collect();
         let size = rows.len() as f64;
         by_chance += 0.5 * size * (size - 1.0) * same_time[usize::from(outcomes.event[rows[0] as usize])];
-        rows.sort_unstable_by(|&a, &b| {
-            outcomes.time[a as usize].total_cmp(&outcomes.time[b as usize]).then(a.cmp(&b))
-        });
+        rows.sort_unstable_by(|&a, &b| outcomes.time[a as usize].total_cmp(&outcomes.time[b as usize]).then(a.cmp(&b)));
         for same in rows.chunk_by(|&a, &b| outcomes.time[a as usize] == outcomes.time[b as usize]) {
             pairs += 0.5 * (same.len() * (same.len() - 1)) as f64;
             repeated.extend_from_slice(&same[1..]);
@@ -76,10 +74,8 @@ pub(super) fn duplicates(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, ro
     // Whoever names clusters has said that rows belong together.
     let told = roles.cluster.is_some() || matches!(ids, Ids::Rows(_)) && !plain;
     let problem = if plain && !allowed && !told {
-        let remedy = phrase![
-            "keep one row for each patient; if these are different patients, ",
-            Setting::Allow.to(DUPLICATES)
-        ];
+        let remedy =
+            phrase!["keep one row for each patient; if these are different patients, ", Setting::Allow.to(DUPLICATES)];
         Problem::error(Kind::DuplicateRows, found, rule, remedy)
     } else {
         let remedy = match allowed {
