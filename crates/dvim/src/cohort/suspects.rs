@@ -165,10 +165,11 @@ pub(super) fn suspects(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, role
         arm: rows.iter().map(|&i| outcomes.arm[i]).collect(),
         horizon: roles.horizon,
     };
+    let columns: Vec<&Column> = columns.iter().copied().filter(|c| !matches!(c.values, Values::Id(_))).collect();
     let looked: Vec<Looked<'_>> = columns.par_iter().filter_map(|c| Looked::new(c, &rows)).collect();
     let mut found: Vec<Option<Finding>> = looked
         .par_iter()
-        .zip(columns)
+        .zip(&columns)
         .map(|(looked, column)| {
             let known_number = roles.numeric.iter().any(|n| n == looked.name);
             outcome::of_column(looked, &seen)
@@ -182,7 +183,7 @@ pub(super) fn suspects(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, role
     let each = looked.iter().zip(found).filter_map(|(c, f)| Some(f?.problem(c.name, roles)));
     let mut problems: Vec<Problem> = each.collect();
     problems.sort_by_key(|p| p.severity != Severity::Error);
-    problems.extend(rows::duplicates(columns, outcomes, ids, roles));
+    problems.extend(rows::duplicates(&columns, outcomes, roles));
     problems
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Problem, RowList};
 use crate::phrase;
 use crate::schema::plural;
 use crate::setting::Setting;
-use crate::table::{Column, Ids, Values};
+use crate::table::{Column, Values};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -23,7 +23,7 @@ const FEWEST: usize = 5;
 ///
 /// Two patients with the same covariates, arm and event have the same time with the chance that any two with that event
 /// have. So repetition by chance is told from repetition by mistake even where covariates have few patterns.
-pub(super) fn duplicates(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, roles: &Roles) -> Option<Problem> {
+pub(super) fn duplicates(columns: &[&Column], outcomes: &Outcomes, roles: &Roles) -> Option<Problem> {
     let n = outcomes.time.len();
     let key = |i: usize| {
         let mut hash = DefaultHasher::new();
@@ -72,8 +72,7 @@ pub(super) fn duplicates(columns: &[&Column], outcomes: &Outcomes, ids: &Ids, ro
     let allowed = roles.allow.iter().any(|a| a == DUPLICATES);
     let plain = repeated.len() as f64 >= MANY * n as f64;
     // Whoever names clusters has said that rows belong together.
-    let told = roles.cluster.is_some() || matches!(ids, Ids::Rows(_)) && !plain;
-    let problem = if plain && !allowed && !told {
+    let problem = if plain && !allowed && roles.cluster.is_none() {
         let remedy =
             phrase!["keep one row for each patient; if these are different patients, ", Setting::Allow.to(DUPLICATES)];
         Problem::error(Kind::DuplicateRows, found, rule, remedy)
