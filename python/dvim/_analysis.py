@@ -176,7 +176,7 @@ class Analysis:
             frame.table = _dvim.Table.read(os.fspath(data), id, usual, text, threads)
         chosen = frame.id if frame.ids is not None else id
         with Watching(progress) as shown:
-            effects, members, n_far, n_unserved = self._run.predict(
+            effects, members, n_far, n_unserved, (n_outside, outside) = self._run.predict(
                 frame.table, chosen, max_distance, groups, threads, shown
             )
         for n, why in ((n_far, "a group reaches beyond --max-distance"),
@@ -186,6 +186,11 @@ class Analysis:
                 warn([{"code": "no_estimate", "severity": "warning", "column": None, "count": n, "rows": [],
                        "found": found, "rule": "nobody is given an estimate that the cohort cannot support",
                        "remedy": "see the column flags"}])
+        if n_outside:
+            warn([{"code": "off_support", "severity": "warning", "column": None, "count": n_outside, "rows": [],
+                   "found": f"{n_outside} patients have a value outside what the cohort has seen, in: {', '.join(outside)}",
+                   "rule": "a patient can only be compared with patients; these estimates are extrapolations",
+                   "remedy": "see the column flags"}])
         columns = _frames.columns_of(effects)
         columns["id"] = plain(columns["id"][1])
         columns.pop("treatment", None)

@@ -46,6 +46,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         entry: str | None = None,
         numeric: str | Iterable[str] = (),
         categorical: str | Iterable[str] = (),
+        allow: str | Iterable[str] = (),
         missing: str = "refuse",
         zero_time: str = "refuse",
         estimator: str = "adjusted",
@@ -74,6 +75,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         self.entry = entry
         self.numeric = numeric
         self.categorical = categorical
+        self.allow = allow
         self.missing = missing
         self.zero_time = zero_time
         self.estimator = estimator

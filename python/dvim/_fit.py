@@ -105,6 +105,7 @@ def fit(
     numeric: str | Iterable[str] = (),
     categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (),
+    allow: str | Iterable[str] = (),
     imputation: None = None,
     where: Mapping[str, Any] | None = None,
     missing: str = "refuse",
@@ -164,6 +165,9 @@ def fit(data: Any, **arguments: Any) -> Any:
         The event column holds causes (0 is censored): which one is of interest.
     numeric, categorical, drop
         Columns that are numbers, or categories, whatever they look like; columns to ignore.
+    allow
+        Columns to take as covariates although they look like an outcome, an identifier, a code for unknown values or a
+        mistake; ``"duplicates"`` where rows may repeat each other.
     imputation
         The table holds imputed data sets one below the other: the column that numbers them (``.imp`` in R's mice). Each is
         analysed by itself and the results are pooled by Rubin's rules; patients are found by their ids.

@@ -155,6 +155,8 @@ pub struct RoleArgs {
     pub categorical: Vec<String>,
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub drop: Vec<String>,
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub allow: Vec<String>,
     #[arg(long = "where", value_name = "COLUMN=VALUE", value_parser = filter)]
     pub filters: Vec<(String, String)>,
     #[arg(long, value_parser = word(Setting::Missing, &Missing::ALL, Missing::name), default_value = Setting::Missing.default())]
@@ -194,6 +196,7 @@ impl RoleArgs {
             numeric: self.numeric.clone(),
             categorical: self.categorical.clone(),
             drop: self.drop.clone(),
+            allow: self.allow.clone(),
             filters: self.filters.clone(),
             missing: self.missing,
             zero_time: self.zero_time,

@@ -20,15 +20,16 @@ impl Cells {
     fn good() -> Cells {
         let mut rows = vec![["id", "time", "event", "arm", "age", "sex", "grade"].map(String::from).to_vec()];
         for i in 0..40u32 {
-            let noise = (i * 7919 + 13) % 97;
+            // A stride of its own for each column, so that none follows another.
+            let noise = |stride: u32| (i * stride + 13) % 97;
             rows.push(vec![
                 format!("{}", 100 + i),
-                format!("{}", 5 + (noise * 3) % 130),
-                format!("{}", u32::from(noise % 3 != 0)),
+                format!("{}", 5 + (noise(7919) * 3) % 130),
+                format!("{}", u32::from(noise(6133) % 3 != 0)),
                 format!("{}", i % 2),
-                format!("{}", 30 + noise % 41),
-                ["f", "m"][(noise % 2) as usize].into(),
-                ["I", "II", "III"][(noise % 3) as usize].into(),
+                format!("{}", 30 + noise(3571) % 41),
+                ["f", "m"][(noise(2741) % 2) as usize].into(),
+                ["I", "II", "III"][(noise(1699) % 3) as usize].into(),
             ]);
         }
         Cells(rows)
@@ -143,6 +144,20 @@ fn cases() -> Vec<Case> {
     check("text declared numeric", "--numeric grade", good());
     check("free text", "", good().put("grade", |i| format!("note {i}")));
     check("dates as a covariate", "", good().put("grade", |i| format!("2020-01-{:02}", 1 + i % 28)));
+    // Columns that do not belong there.
+    let time_of = |i: usize| Cells::good().0[i][1].parse::<u32>().expect("a time");
+    check("the time as a covariate", "", good().put("days", |i| time_of(i).to_string()));
+    check("the event as a covariate", "", good().put("seen", |i| Cells::good().0[i][2].clone()));
+    check("an identifier among the covariates", "", good().put("number", |i| (500 + i).to_string()));
+    check("a code for unknown values", "", good().set(4, "age", "999").set(9, "age", "999"));
+    check("an absurd value", "", good().set(4, "age", "1e23"));
+    check("every row twice", "", {
+        let mut c = good();
+        let again: Vec<Vec<String>> = c.0[1..].iter().map(|r| [&["9".to_string() + &r[0]], &r[1..]].concat()).collect();
+        c.0.extend(again);
+        c
+    });
+    check("an allowed column that is not there", "--allow agee", good());
     check("an impossible caliper", "--caliper age=-1", good());
     check("a caliper on a category", "--caliper grade=1", good());
     check("a caliper on no covariate", "--caliper weight=1", good());
@@ -261,6 +276,9 @@ fn cases() -> Vec<Case> {
         plain("new patients of an unknown level", "predict run T", b"id,age,sex,grade\n1,50,f,II\n2,50,x,IV\n"),
         plain("new patients with gaps", "predict run T", b"id,age,sex,grade\n1,,f,II\n2,50,,II\n"),
         plain("new patients with text for a number", "predict run T", b"id,age,sex,grade\n1,old,f,II\n"),
+        plain("new patients who are absurd", "predict run T", b"id,age,sex,grade\n1,-9999,f,II\n2,50,f,II\n"),
+        plain("new patients without an id", "predict run T", b"id,age,sex,grade\n1,50,f,II\n,52,f,II\n"),
+        plain("new patients with an id twice", "predict run T", b"id,age,sex,grade\n1,50,f,II\n1,51,f,II\n"),
         plain("a negative distance", "predict run T --max-distance=-1", b"id,age,sex,grade\n1,50,f,II\n"),
         plain("a rerun on another table", "rerun run T", b"id,time,event,arm,age\n1,5,1,0,50\n"),
         plain("a rerun without its table", "rerun run", b""),
@@ -278,7 +296,12 @@ fn warned() -> Vec<Case> {
         (name, format!("check T {ROLES}{usual} {extra}").trim_end().to_string(), cells.text().into_bytes())
     };
     vec![
-        case("an identifier among the covariates", "", good().put("number", |i| (500 + i).to_string())),
+        case("an identifier that is allowed", "--allow number", good().put("number", |i| (500 + i).to_string())),
+        case(
+            "a name of something after treatment",
+            "",
+            good().put("toxicity", |i| ["low", "high"][(i * 31 % 7 % 2)].into()),
+        ),
         case("rows with gaps are dropped", "--missing drop", good().set(2, "age", "").set(9, "age", "")),
         case("gaps are filled in", "--missing indicator", good().set(2, "age", "").set(9, "grade", "")),
         case("times of zero are shifted", "--zero-time shift", good().set(3, "time", "0")),

@@ -111,6 +111,9 @@ fn edited_and_truncated_files_are_found() {
     for (from, to, word) in [
         ("\"horizon\": 800.0", "\"horizon\": 700.0", "changed"),
         ("\"seed\": 1", "\"seed\": 2", "changed"),
+        ("\"estimate\": ", "\"estimate\": 1", "changed"),
+        ("\"support\": \"", "\"support\": \"un", "changed"),
+        ("\"seal\": \"", "\"seal\": \"0", "changed"),
         ("dvim.summary/1", "dvim.summary/99", "schema"),
         ("\"files\"", "\"fils\"", "damaged"),
     ] {

@@ -6,7 +6,8 @@ use crate::http::{Request, Response, decode};
 use crate::patient::{self, Question, Who};
 use dvim::internal::cohort::{Arm, Cohort};
 use dvim::internal::estimand::Estimand;
-use dvim::internal::schema::{Kind, encode_new};
+use dvim::internal::schema::Kind;
+use dvim::internal::support::{NewUnits, read_new};
 use dvim::internal::table::{Column, Table, TextValues, Values};
 use dvim_report::comparison::SYNTHETIC_NOTE;
 use dvim_report::figures::arm_name;
@@ -403,12 +404,12 @@ fn new_patient(explorer: &Explorer<'_>, asked: &Asked<'_>) -> Answer {
         Some(Value::String(s)) => Some(s.clone()),
         Some(v) => Some(v.to_string()),
     })?;
-    let x = encode(explorer.cohort, values)?;
-    Ok(Response::json(200, &patient::answer(explorer, &Who::New(&x), &question)))
+    let new = encode(explorer.cohort, values)?;
+    Ok(Response::json(200, &patient::answer(explorer, &Who::New(&new.covariates, &new.outside[0]), &question)))
 }
 
 /// The numbers of a new patient: a table of one row, encoded as `dvim predict` encodes tables.
-fn encode(cohort: &Cohort, values: &Map<String, Value>) -> Result<Vec<f64>, Response> {
+fn encode(cohort: &Cohort, values: &Map<String, Value>) -> Result<NewUnits, Response> {
     let schema = cohort.schema();
     if let Some(unknown) = values.keys().find(|k| !schema.iter().any(|c| c.name == **k)) {
         return Err(refuse(422, format!("the run has no covariate `{unknown}`")));
@@ -441,7 +442,7 @@ fn encode(cohort: &Cohort, values: &Map<String, Value>) -> Result<Vec<f64>, Resp
         columns.push(Column { name: c.name.clone(), values });
     }
     let table = Table::new(columns).map_err(|e| refuse(422, e))?;
-    encode_new(schema, &table).map_err(|problems| {
+    read_new(cohort, &table).map_err(|problems| {
         let said: Vec<String> = problems
             .iter()
             .map(|p| {

@@ -9,6 +9,7 @@ use dvim::internal::estimand::Estimand;
 use dvim::internal::inspect::{MatchGroup, UnitGroups};
 use dvim::internal::outcome::Outcome;
 use dvim::internal::schema::{Covariate, Kind};
+use dvim::internal::support::{OFF_SUPPORT, Outside};
 use dvim_report::figures::{Look, arm_name};
 use dvim_report::record::ByArm;
 use dvim_report::tables::{EffectRow, Layout};
@@ -21,8 +22,8 @@ use std::borrow::Cow;
 pub enum Who<'a> {
     /// A unit of the cohort.
     Unit(usize),
-    /// Somebody else, with these numbers.
-    New(&'a [f64]),
+    /// Somebody else, with these numbers, and what of them the cohort has not seen.
+    New(&'a [f64], &'a [Outside]),
 }
 
 /// What is asked.
@@ -154,8 +155,9 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
     let (cohort, fit) = (explorer.cohort, &explorer.analysis.fit);
     let (unit, x) = match *who {
         Who::Unit(i) => (Some(i), cohort.covariates(i)),
-        Who::New(x) => (None, x),
+        Who::New(x, _) => (None, x),
     };
+    let outside: &[Outside] = if let Who::New(_, outside) = *who { outside } else { &[] };
     let own_sizes = explorer.own_group_sizes(unit);
     // Under the adjusted estimator the two sizes may differ: only the run's own question keeps them apart.
     let size = question.group_size.filter(|&k| own_sizes != [k, k]);
@@ -184,7 +186,9 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         id: id.clone().unwrap_or(Cow::Borrowed("")),
         treatment: unit.map_or("", |i| cohort.label(cohort.arm(i))),
         effect: effect.as_ref(),
-        flags: unserved.iter().flat_map(|u| u.arms().map(Unserved::flag).collect::<Vec<_>>()).collect(),
+        flags: (unserved.iter().flat_map(|u| u.arms().map(|z| Unserved::flag(z).into()).collect::<Vec<_>>()))
+            .chain(outside.iter().map(|o| o.flag().into()))
+            .collect(),
     };
     let row = row.json(&layout);
     let group = |g: &MatchGroup| {
@@ -215,7 +219,9 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         horizon,
         own_horizon: cohort.horizon(),
         as_run,
-        flags: effect.iter().flat_map(Effect::flags).map(flag).collect(),
+        flags: (effect.iter().flat_map(Effect::flags).map(flag))
+            .chain(outside.iter().map(|o| FlagAnswer { code: OFF_SUPPORT, meaning: o.words.clone() }))
+            .collect(),
         unserved: unserved.as_ref().map(why_unserved),
         notes: notes(explorer, unit, as_run, at_horizon),
         sentence: sentence(&row, horizon, unserved.as_ref()),

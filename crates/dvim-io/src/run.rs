@@ -242,11 +242,25 @@ pub fn write_files(
     files.extend(of_rest?.map(|(name, digest)| (name.to_string(), digest)));
     // Last, while the large files go to the disk.
     let summary = Summary::of(cohort, analysis, audit, source, files);
-    directory.write("summary.json", |out| {
-        serde_json::to_writer_pretty(&mut *out, &summary)?;
-        out.write_all(b"\n")
-    })?;
+    let text = serde_json::to_string_pretty(&summary)?;
+    directory.write("summary.json", |out| out.write_all(sealed(text).as_bytes()))?;
     Ok(summary)
+}
+
+/// What stands before and after the digest at the end of a `summary.json`.
+const SEAL: [&str; 2] = [",\n  \"seal\": \"", "\"\n}\n"];
+
+/// A JSON object with a digest of all its text as the last field: whoever reads it can tell that nothing was changed.
+/// With the digest of `run.dvim` among its files, the two belong together.
+pub(crate) fn sealed(text: String) -> String {
+    let body = text.trim_end().strip_suffix("\n}").expect("an object of several lines");
+    format!("{body}{}{}{}", SEAL[0], hex(&Sha256::digest(body)), SEAL[1])
+}
+
+/// Whether nothing was changed in a text since it was sealed.
+pub(crate) fn is_sealed(text: &str) -> bool {
+    let found = text.strip_suffix(SEAL[1]).and_then(|t| t.rsplit_once(SEAL[0]));
+    found.is_some_and(|(body, digest)| hex(&Sha256::digest(body)) == digest)
 }
 
 /// Begins the directory of a run; fails early where it may not be written. With `force` a run that holds nothing but
@@ -574,7 +588,8 @@ fn open(path: &Path) -> Result<Run, Phrase> {
         return Err(phrase!["it has no summary.json; a run is a directory that ", Action::Fit, " wrote"]);
     }
     let text = read_text(&path.join("summary.json"), MOST_SUMMARY);
-    let summary = parse_summary(&text.map_err(|e| format!("summary.json cannot be read: {e}"))?)?;
+    let text = text.map_err(|e| format!("summary.json cannot be read: {e}"))?;
+    let summary = parse_summary(&text)?;
     if let Some(name) = summary.files.keys().find(|name| !is_plain_name(name)) {
         let name = name.escape_debug();
         return Err(format!("summary.json lists `{name}`, which is no file of the run; do not use this run").into());
@@ -595,6 +610,9 @@ fn open(path: &Path) -> Result<Run, Phrase> {
     }
     if summary.horizon != cohort.horizon() || summary.options.options().as_ref() != Ok(&fit.options) {
         return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
+    }
+    if !is_sealed(&text) {
+        return Err(fit_again("summary.json was changed after it was written".into()));
     }
     let mut changed = Vec::new();
     for ((name, digest), found) in others.into_iter().zip(hashes) {

@@ -8,7 +8,7 @@ use crate::run::{EffectsFormat, Origin};
 use dvim::internal::analysis::{self, Analysis};
 use dvim::internal::audit::Audit;
 use dvim::internal::audit::average::{By, average_effects};
-use dvim::internal::cohort::{Admitted, Arm, Cohort, Flow, Roles};
+use dvim::internal::cohort::{self, Admitted, Arm, Cohort, Flow, Roles};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEffects, crude};
 use dvim::internal::constraint::Unserved;
@@ -21,8 +21,8 @@ use dvim::internal::ground::Ground;
 use dvim::internal::inspect::{Search, UnitGroups};
 use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::phrase::Phrase;
-use dvim::internal::schema::encode_new;
 use dvim::internal::setting::Setting;
+use dvim::internal::support::{NewUnits, read_new};
 use dvim::internal::table::{Ids, Table, Values};
 use dvim::internal::watch::Watch;
 use dvim::phrase;
@@ -30,7 +30,8 @@ use dvim_report::audit::CurvesRecord;
 use dvim_report::comparison::{Comparison, NamedAverages};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
 use dvim_report::tables::{self, EffectRow, EffectTable, Layout, write_curves, write_patient_curves};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -400,7 +401,7 @@ const TOO_FAR: &str = "beyond_max_distance";
 /// Both effects of patients who were not in the cohort.
 pub struct Predicted {
     ids: Ids,
-    covariates: Vec<f64>,
+    new: NewUnits,
     /// Positions in the cohort of those who are in it, where that makes a difference.
     own: Vec<Option<u32>>,
     found: Vec<Result<Effect, Unserved>>,
@@ -429,10 +430,13 @@ impl Predicted {
             );
         }
         let ids = ids_of(table, id);
-        let covariates = encode_new(cohort.schema(), table).map_err(Error::Refused)?;
-        let own = fit.recognised(table.n_rows(), || known(cohort, &ids, &covariates));
-        let found = fit.estimate_under_constraints(cohort, &covariates, &own, watch)?;
-        Ok(Predicted { ids, covariates, own, found, max_distance })
+        let mut problems = Vec::new();
+        refuse_ids(table, id, &ids, &mut problems);
+        let new = read_new(cohort, table).map_err(|found| problems.extend(found)).ok().filter(|_| problems.is_empty());
+        let Some(new) = new else { return Err(Error::Refused(problems)) };
+        let own = fit.recognised(table.n_rows(), || known(cohort, &ids, &new.covariates));
+        let found = fit.estimate_under_constraints(cohort, &new.covariates, &own, watch)?;
+        Ok(Predicted { ids, new, own, found, max_distance })
     }
 
     /// Number of patients.
@@ -455,6 +459,13 @@ impl Predicted {
         self.found.iter().filter(|e| e.is_err()).count()
     }
 
+    /// Patients with a value that the cohort has not seen, and the covariates in which they have one.
+    pub fn off_support(&self) -> (usize, Vec<String>) {
+        let n = self.new.outside.iter().filter(|o| !o.is_empty()).count();
+        let names: BTreeSet<&String> = self.new.outside.iter().flatten().map(|o| &o.covariate).collect();
+        (n, names.into_iter().cloned().collect())
+    }
+
     /// As a table of effects.
     pub fn table<'a>(
         &'a self,
@@ -466,10 +477,13 @@ impl Predicted {
             treatment: "",
             effect: self.found[i].as_ref().ok().filter(|e| !self.is_far(e)),
             flags: match &self.found[i] {
-                Ok(e) if self.is_far(e) => vec![TOO_FAR],
+                Ok(e) if self.is_far(e) => vec![Cow::Borrowed(TOO_FAR)],
                 Ok(_) => vec![],
-                Err(why) => why.arms().map(Unserved::flag).collect(),
-            },
+                Err(why) => why.arms().map(|z| Unserved::flag(z).into()).collect(),
+            }
+            .into_iter()
+            .chain(self.new.outside[i].iter().map(|o| o.flag().into()))
+            .collect(),
         };
         EffectTable { n: self.n(), layout: Layout::of(cohort, fit), row }
     }
@@ -480,7 +494,7 @@ impl Predicted {
         let ground = Ground::of_fit(fit, cohort).map_err(io::Error::other)?;
         let search = Search::new(fit, &ground);
         let groups = |i: usize| {
-            let x = &self.covariates[i * p..(i + 1) * p];
+            let x = &self.new.covariates[i * p..(i + 1) * p];
             (self.ids.text(i), search.groups(x, self.own[i], None))
         };
         tables::write_members(out, cohort, (0..self.n()).map(groups))
@@ -497,6 +511,14 @@ fn known(cohort: &Cohort, ids: &Ids, covariates: &[f64]) -> Vec<Option<u32>> {
         (cohort.covariates(unit) == x).then_some(unit as u32)
     };
     covariates.chunks_exact(p).enumerate().map(of).collect()
+}
+
+/// Refuses ids of new patients that are empty or occur twice: an answer must be of one patient.
+fn refuse_ids(table: &Table, id: Option<&str>, ids: &Ids, problems: &mut Vec<Problem>) {
+    let named = id.or_else(|| Some(table.columns().iter().find(|c| matches!(c.values, Values::Id(_)))?.name.as_str()));
+    if let Some(name) = named.filter(|_| !matches!(ids, Ids::Rows(_))) {
+        problems.extend(cohort::problems_of_ids(name, ids));
+    }
 }
 
 /// Ids of the rows of a table: a column, or row numbers.

@@ -186,7 +186,11 @@ fn mended(summary: &[u8], body: &[u8]) -> (Vec<u8>, Vec<u8>) {
     store.extend_from_slice(&Sha256::digest(body));
     let old = hex(&Sha256::digest(&files().1));
     let new = hex(&Sha256::digest(&store));
-    (String::from_utf8_lossy(summary).replace(&old, &new).into_bytes(), store)
+    // The summary ends with a digest of itself.
+    let text = String::from_utf8_lossy(summary).replace(&old, &new);
+    let (body, _) = text.rsplit_once(",\n  \"seal\": \"").expect("a seal");
+    let seal = hex(&Sha256::digest(body));
+    (format!("{body},\n  \"seal\": \"{seal}\"\n}}\n").into_bytes(), store)
 }
 
 proptest! {

@@ -152,7 +152,7 @@ impl Content {
 }
 
 /// Effects of new patients, the members of their groups, and how many have no estimate: too far, not served.
-type Forecast<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>, usize, usize);
+type Forecast<'py> = (Bound<'py, PyList>, Option<Bound<'py, PyList>>, usize, usize, (usize, Vec<String>));
 
 /// What a fit found.
 #[pyclass(frozen, module = "dvim._dvim")]
@@ -407,17 +407,18 @@ impl Run {
     ) -> PyResult<Forecast<'py>> {
         let this = Arc::clone(&self.0);
         let input = table.take(py, "")?;
-        let (effects, members, far, unserved) = watch::run(py, threads, progress, move |watch| {
+        let (effects, members, far, unserved, outside) = watch::run(py, threads, progress, move |watch| {
             let (cohort, fit) = (this.cohort(), &this.found().fit);
             let found = Predicted::new(cohort, fit, &input.table, id.as_deref(), max_distance, watch)?;
             let members = groups.then(|| {
                 let kinds = columns::results(&["id", "matched_for", "arm", "member"], &["rank", "event"]);
                 columns::of_csv(kinds, |out| found.write_members(out, cohort, fit))
             });
-            Ok((columns::of_effects(&found.table(cohort, fit)), members, found.n_far(), found.n_unserved()))
+            let effects = columns::of_effects(&found.table(cohort, fit));
+            Ok((effects, members, found.n_far(), found.n_unserved(), found.off_support()))
         })?;
         let members = members.map(|m| columns::to_python(py, m)).transpose()?;
-        Ok((columns::to_python(py, effects)?, members, far, unserved))
+        Ok((columns::to_python(py, effects)?, members, far, unserved, outside))
     }
 
     /// Writes the run into a directory.

@@ -112,6 +112,8 @@ pub struct AskedRecord {
     numeric: Vec<String>,
     categorical: Vec<String>,
     drop: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    allow: Vec<String>,
     filters: Vec<(String, String)>,
     #[serde(with = "MissingRecord")]
     missing: Missing,

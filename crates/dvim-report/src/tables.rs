@@ -312,7 +312,7 @@ pub struct EffectRow<'a> {
     /// Its effect, where it has one.
     pub effect: Option<&'a Effect>,
     /// Flags beyond those of the effect.
-    pub flags: Vec<&'static str>,
+    pub flags: Vec<Cow<'static, str>>,
 }
 
 impl<'a> EffectRow<'a> {
@@ -349,11 +349,11 @@ impl<'a> EffectRow<'a> {
         }
         // Most patients have none.
         let mut flags = String::new();
-        for flag in self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name()).chain(self.flags) {
+        for flag in self.effect.into_iter().flat_map(Effect::flags).map(|f| f.name().into()).chain(self.flags) {
             if !flags.is_empty() {
                 flags.push(';');
             }
-            flags.push_str(flag);
+            flags.push_str(&flag);
         }
         out[14] = Cell::Text(flags.into());
         let put = |out: &mut Vec<Cell<'a>>, estimate: Option<Estimate>| {
@@ -493,7 +493,11 @@ pub fn effect_table<'a>(
             id: cohort.ids().text(unit),
             treatment: cohort.label(cohort.arm(unit)),
             effect: found.ok().map(|i| &analysis.effects[i]),
-            flags: found.err().into_iter().flat_map(|i| analysis.unserved[i].1.arms().map(Unserved::flag)).collect(),
+            flags: found
+                .err()
+                .into_iter()
+                .flat_map(|i| analysis.unserved[i].1.arms().map(|z| Unserved::flag(z).into()))
+                .collect(),
         }
     };
     EffectTable { n: analysis.units.len() + analysis.unserved.len(), layout: Layout::of(cohort, &analysis.fit), row }

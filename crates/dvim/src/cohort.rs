@@ -11,6 +11,7 @@
 mod admit;
 mod parts;
 mod read;
+mod suspects;
 
 pub use crate::arm::Arm;
 use crate::error::{Error, Problem, Severity};
@@ -20,6 +21,8 @@ use crate::table::{Column, Ids, Table};
 use rayon::prelude::*;
 
 pub(crate) use admit::examine;
+pub(crate) use suspects::is_code_for_unknown;
+pub use suspects::{DUPLICATES, Leak, leaks};
 
 pub use crate::schema::LARGEST_VALUE;
 
@@ -95,6 +98,9 @@ pub struct Roles {
     pub categorical: Vec<String>,
     /// Columns to ignore.
     pub drop: Vec<String>,
+    /// Columns that are covariates although they look like an outcome, an identifier or a mistake, and
+    /// [`DUPLICATES`] where rows may repeat each other.
+    pub allow: Vec<String>,
     /// Keep only rows in which each of these columns has this value.
     pub filters: Vec<(String, String)>,
     /// What to do about missing values.
@@ -565,6 +571,13 @@ impl Cohort {
 /// The distinct values of a column, as text, in order; at most this many.
 pub fn labels(table: &Table, column: &str, most: usize) -> Option<Vec<String>> {
     table.column(column).map(|c| read::distinct(c, most))
+}
+
+/// What is wrong with ids: those that are empty, and those that occur twice.
+pub fn problems_of_ids(column: &str, ids: &Ids) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    read::read_ids(&Column { name: column.into(), values: crate::table::Values::Id(ids.clone()) }, &mut problems);
+    problems
 }
 
 /// The ids of the rows that the filters keep, as text: who a table is of, before any other rule. `None` where no column

@@ -64,6 +64,16 @@ problem_kinds! {
     ConstantCovariate = "constant_covariate";
     /// A covariate looks like an identifier.
     LooksLikeId = "looks_like_id";
+    /// A covariate is the outcome in other words, or looks like it.
+    LeakedOutcome = "leaked_outcome";
+    /// A covariate has a name of something that is measured after treatment began.
+    AfterTreatment = "after_treatment";
+    /// A value is a usual code for an unknown one.
+    Sentinel = "sentinel";
+    /// A value is absurdly far from all others.
+    FarValue = "far_value";
+    /// Rows repeat each other.
+    DuplicateRows = "duplicate_rows";
     /// The horizon is not a positive number.
     BadHorizon = "bad_horizon";
     /// An arm has no event before the horizon.

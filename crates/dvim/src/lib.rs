@@ -53,6 +53,7 @@ mod outcome;
 mod table;
 mod schema;
 mod cohort;
+mod support;
 mod scaling;
 mod split;
 mod survival;
@@ -116,9 +117,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, interval,
-        curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale, options,
-        watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare,
-        audit, imputation, contrasts, simulate,
+        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival,
+        interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale,
+        options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview,
+        compare, audit, imputation, contrasts, simulate,
     );
 }

@@ -114,6 +114,9 @@ settings! {
     Categorical = Columns "categorical": Kind::Columns;
     /// Columns to ignore
     Drop = Columns "drop": Kind::Columns;
+    /// Columns to take as covariates although they look like an outcome, an identifier, a code for unknown values or a
+    /// mistake; `duplicates` where rows may repeat each other
+    Allow = Columns "allow": Kind::Columns;
     /// Keep only rows in which the column has this value; may be given several times
     Where = Columns "where": Kind::Pairs;
     /// Rows with missing values: refuse the table, drop the rows, or fill in the median or most

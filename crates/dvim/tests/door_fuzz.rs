@@ -134,6 +134,7 @@ fn roles() -> impl Strategy<Value = Roles> {
                     numeric,
                     categorical,
                     drop,
+                    allow: vec![],
                     filters,
                     missing,
                     zero_time,

@@ -12,7 +12,8 @@ use dvim::internal::newcomers::Newcomers;
 use dvim::internal::options::AdjustedOptions;
 use dvim::internal::options::{Estimator, Options};
 use dvim::internal::simulate::{Scenario, Simulated, simulate};
-use dvim::internal::table::Ids;
+use dvim::internal::support::{Range, ranges, read_new};
+use dvim::internal::table::{Column, Ids, Table, Values};
 use dvim::internal::watch::Unwatched;
 
 fn options(folds: usize, constraints: Constraints) -> Options {
@@ -255,5 +256,27 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
             let value = predict(i)[z].cure_logit + corrector.weight.cure * (logit(share) - logit(expected));
             assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");
         }
+    }
+}
+
+#[test]
+fn values_are_held_against_the_cohort() {
+    let cohort = simulate(Scenario::BothOverlap, 200, false, 1).cohort;
+    let seen = ranges(&cohort);
+    let table = |j: usize, value: f64| {
+        let column = |r: &Range| {
+            let x = if r.column == j { value } else { r.low };
+            Column { name: r.name.clone(), values: Values::Number(vec![x].into()) }
+        };
+        Table::new(seen.iter().map(column).collect()).expect("columns of one length")
+    };
+    let last = seen.last().expect("there are covariates");
+    let (j, width) = (last.column, last.high - last.low);
+    assert_eq!(read_new(&cohort, &table(j, last.high)).expect("on the border").outside, [vec![]]);
+    let beyond = read_new(&cohort, &table(j, last.high + 0.5 * width)).expect("outside");
+    assert_eq!(beyond.outside[0][0].flag(), format!("off_support:{}", last.name));
+    for absurd in [last.high + 11.0 * width, -9999.0, 1e23] {
+        let problems = read_new(&cohort, &table(j, absurd)).expect_err("absurd");
+        assert_eq!((problems[0].kind.code(), problems[0].column.as_ref()), ("far_value", Some(&last.name)));
     }
 }

@@ -42,6 +42,13 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     if let (Some(d), true) = (args.max_distance, far > 0) {
         say(&format!("{far} of {n} patients have no estimate: a group reaches beyond --max-distance {d}"));
     }
+    let (outside, columns) = found.off_support();
+    if outside > 0 {
+        say(&format!(
+            "{outside} of {n} patients have a value outside what the cohort has seen (flag off_support), in: {}",
+            columns.join(", ")
+        ));
+    }
     if unserved > 0 {
         say(&format!(
             "{unserved} of {n} patients have no estimate: too few candidates satisfy the constraints of the run"

@@ -165,6 +165,7 @@ pub fn command(s: &Summary) -> String {
     for (name, list) in [
         (Setting::Numeric, &a.numeric),
         (Setting::Categorical, &a.categorical),
+        (Setting::Allow, &a.allow),
         (Setting::Drop, &a.drop),
         (Setting::Exact, &o.exact),
     ] {

@@ -4,6 +4,7 @@ use super::read::{
     cause_of, distinct, read_clusters, read_dates, read_entries, read_event, read_ids, read_time, read_treatment,
     read_weights,
 };
+use super::suspects::{DUPLICATES, suspects};
 use super::{Arm, Flow, FlowStep, LARGEST_VALUE, Roles, TIE_TOLERANCE, Units, ZeroTime, at_horizon};
 use crate::error::{NAMES_SHOWN, Problem, ProblemKind as Kind, bounded, nearest_names, some_of};
 use crate::outcome::Extras;
@@ -149,6 +150,7 @@ pub(crate) fn examine(table: &Table, roles: &Roles) -> Examined {
         kept.problems.extend(problems);
         return kept.failed();
     };
+    problems.extend(suspects(&columns, &outcomes, &ids, roles));
     let units = encoded.map(|Encoded { schema, values }| {
         examine_levels(&schema, &values, &outcomes, &mut problems);
         let names = schema.iter().flat_map(Covariate::column_names).collect();
@@ -195,33 +197,6 @@ fn read_covariates(columns: &[&Column], roles: &Roles, n_rows: usize) -> (Option
     let mut problems = Vec::new();
     let declared: Vec<(&Column, Declared)> = columns.iter().map(|c| (*c, roles.declared(&c.name))).collect();
     let encoded = encode(&declared, roles.missing, n_rows, &mut problems);
-    let like_ids: Vec<bool> = columns
-        .par_iter()
-        .map(|c| {
-            matches!(&c.values, Values::Number(v) if roles.declared(&c.name) == Declared::Nothing && looks_like_id(v))
-        })
-        .collect();
-    for (c, like_id) in columns.iter().zip(like_ids) {
-        if like_id {
-            problems.push(
-                Problem::warning(
-                    Kind::LooksLikeId,
-                    "its values are distinct consecutive whole numbers, as in an identifier",
-                    "an identifier tells nothing of a patient and must not be matched on",
-                    phrase![
-                        "if it is one, name it with ",
-                        Setting::Id,
-                        " or leave it out with ",
-                        Setting::Drop,
-                        "; if it is not, ",
-                        Setting::Numeric,
-                        " says so"
-                    ],
-                )
-                .column(&c.name),
-            );
-        }
-    }
     (encoded, problems)
 }
 
@@ -243,6 +218,7 @@ pub(super) fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, prob
     for (role, list) in [("numeric", &roles.numeric), ("categorical", &roles.categorical), ("dropped", &roles.drop)] {
         asked.extend(list.iter().map(|name| (role, name.as_str())));
     }
+    asked.extend(roles.allow.iter().filter(|a| *a != DUPLICATES).map(|name| ("allowed", name.as_str())));
     problems.extend(examine_presence(table, &asked));
     wanted.extend(roles.drop.iter().map(|d| ("dropped", d.as_str())));
     for (i, (role, name)) in wanted.iter().enumerate() {
@@ -577,20 +553,6 @@ fn examine_levels(schema: &[Covariate], values: &[f64], outcomes: &Outcomes, pro
             );
         }
     }
-}
-
-/// Whole numbers that, sorted, go up by one.
-fn looks_like_id(values: &[f64]) -> bool {
-    if values.len() < 10 || values.iter().any(|v| v.fract() != 0.0) {
-        return false;
-    }
-    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
-    if high - low + 1.0 != values.len() as f64 {
-        return false;
-    }
-    let mut seen = vec![false; values.len()];
-    values.iter().for_each(|v| seen[(v - low) as usize] = true);
-    seen.into_iter().all(|s| s)
 }
 
 /// Rules on each arm as a whole. Gives times and events at the horizon, and what is wrong.
