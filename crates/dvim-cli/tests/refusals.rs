@@ -300,7 +300,7 @@ fn warned() -> Vec<Case> {
         case(
             "a name of something after treatment",
             "",
-            good().put("toxicity", |i| ["low", "high"][(i * 31 % 7 % 2)].into()),
+            good().put("toxicity", |i| ["low", "high"][i * 31 % 7 % 2].into()),
         ),
         case("rows with gaps are dropped", "--missing drop", good().set(2, "age", "").set(9, "age", "")),
         case("gaps are filled in", "--missing indicator", good().set(2, "age", "").set(9, "grade", "")),

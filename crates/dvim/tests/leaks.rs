@@ -1,3 +1,4 @@
+#![allow(clippy::print_stdout)]
 //! What the door stops and what it lets pass, over a corpus of tables (`corpus/mod.rs`).
 //!
 //!     cargo test -p dvim --test leaks -- --nocapture
