@@ -1,8 +1,8 @@
 //! What the cohort has seen of each covariate, and new patients held against it.
 //!
 //! A patient is compared with patients. Where a value lies outside everything that the cohort has seen, there is nobody
-//! to compare with, and the estimate is an extrapolation: the patient is flagged, with the covariate. Where the value is
-//! absurd it is a mistake, and is refused.
+//! to compare with, and the estimate is an extrapolation: the patient is flagged, with the covariate. Where the value
+//! is absurd it is a mistake, and is refused.
 
 use crate::cohort::Cohort;
 use crate::cohort::is_code_for_unknown;

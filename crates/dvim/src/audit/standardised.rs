@@ -574,7 +574,8 @@ mod tests {
         assert!((critical - expected).abs() < 0.08, "{critical} {expected}");
     }
 
-    /// Whatever the values, the curve falls, keeps its last value and has the area that is asked for, where that is near.
+    /// Whatever the values, the curve falls, keeps its last value and has the area that is asked for, where that is
+    /// near.
     #[test]
     fn a_curve_has_the_area_of_its_average() {
         let grid = Grid::new(100.0);
