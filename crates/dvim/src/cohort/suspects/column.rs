@@ -137,10 +137,12 @@ pub(super) fn far(column: &Column) -> Option<Finding> {
     let beyond = |x: f64| f64::max(low - x, x - high) / width;
     let [first, last] = [sorted[0], sorted[sorted.len() - 1]];
     let worst = if beyond(first) > beyond(last) { first } else { last };
-    let words = format!(
-        "a value of {worst} is {:.0} interquartile ranges away from the middle half ({low} to {high})",
-        beyond(worst)
-    );
+    // A number of three hundred digits says less than its power of ten.
+    let shown = if worst.abs() < 1e9 { format!("{worst}") } else { format!("{worst:e}") };
+    let away = beyond(worst);
+    let away = if away < 1e9 { format!("{away:.0}") } else { format!("{away:.0e}") };
+    let words =
+        format!("a value of {shown} is {away} interquartile ranges away from the middle half ({low} to {high})");
     if beyond(worst) >= ABSURD {
         return Some(Finding::plain(Kind::FarValue, words));
     }
