@@ -76,7 +76,14 @@ fn settings_of(field: &str) -> Vec<Setting> {
 fn records_hold_every_role() {
     let cohort = simulate(Scenario::BothOverlap, 50, false, 1).cohort;
     let some = || Some("x".to_string());
-    let roles = Roles { weights: some(), cluster: some(), entry: some(), cause: some(), ..Roles::default() };
+    let roles = Roles {
+        weights: some(),
+        cluster: some(),
+        entry: some(),
+        cause: some(),
+        allow: vec!["x".into()],
+        ..Roles::default()
+    };
     let record = RolesRecord::of(&roles, None, &cohort);
     let json = serde_json::to_value(&record).expect("a record");
     let mut held: BTreeSet<Setting> = keys(&json).iter().flat_map(|k| settings_of(k)).collect();
