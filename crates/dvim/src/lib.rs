@@ -47,7 +47,9 @@ mod phrase;
 mod error;
 mod estimand;
 mod arm;
+mod processor;
 mod numeric;
+mod product;
 mod distribution;
 mod outcome;
 mod table;
@@ -113,9 +115,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, scaling, split, survival, cure, joint,
-        matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search, correction,
-        fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation, contrasts,
-        simulate,
+        setting, phrase, error, estimand, arm, processor, outcome, table, schema, cohort, scaling, split, survival,
+        cure, joint, matching, metric, interval, curve, constraint, group, effect, martingale, options, watch, search,
+        correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview, compare, audit, imputation,
+        contrasts, simulate,
     );
 }

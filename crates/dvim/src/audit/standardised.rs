@@ -238,7 +238,7 @@ impl Scores<'_> {
             let (cured, mean) = self.plain_means(populations, p);
             let (arms, [from_cure, from_time]) = least_of_rmst(&known, cured, mean, horizon, quantile);
             let (r, least_effect) =
-                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), arms.control.hypot(arms.treated));
+                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), libm::hypot(arms.control, arms.treated));
             // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
             let effect = r.treated - r.control;
             let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));
