@@ -10,7 +10,7 @@ problems_frame <- function(records) {
     code = field("code", ""), severity = field("severity", ""), column = field("column", NA_character_),
     count = field("count", 0), found = field("found", ""), rule = field("rule", ""), remedy = field("remedy", "")
   )
-  out$rows <- lapply(records, function(r) as.integer(unlist(r$rows)))
+  out$rows <- I(lapply(records, function(r) as.integer(unlist(r$rows))))
   out
 }
 

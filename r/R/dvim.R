@@ -182,13 +182,14 @@ new_several <- function(found, call = NULL, formula = NULL, frames = NULL) {
 
 # The engine's side of a fit. It does not outlive the session.
 run_of <- function(fit, what = "run") {
-  if (native_is_gone(fit[[what]])) {
+  pointer <- .subset2(fit, what)
+  if (native_is_gone(pointer)) {
     stop(condition_of(list(class = "gone", more = list(), words = paste0(
       "this fit came from another session, and what the engine held of it is gone\n",
       "  rule:   saveRDS() keeps effects, averages and the record; groups, curves and predictions need the run itself\n",
       "  remedy: use dvim_save() and dvim_open(), or fit again with update()"))))
   }
-  fit[[what]]
+  pointer
 }
 
 #' @importFrom survival Surv

@@ -112,7 +112,8 @@ frame_of <- function(formula, data, call, env, given) {
     keep <- eval(call$subset, data, env)
     data <- data[if (is.logical(keep)) which(keep) else keep, , drop = FALSE]
   }
-  argument <- function(part) argument_column(call[[part]], part, data, env)
+  written <- as.list(call)
+  argument <- function(part) argument_column(written[[part]], part, data, env)
   treatment <- argument("treatment")
   if (is.null(treatment)) {
     refuse("no treatment was given", "the treatment is a column of the data", "add treatment = name_of_the_column")
@@ -201,13 +202,19 @@ formula_environment <- function(env) {
   out
 }
 
+# The variables of an expression, without the names of packages and functions.
+variables_of <- function(expression) {
+  if (is.symbol(expression)) return(as.character(expression))
+  if (!is.call(expression) || identical(expression[[1]], quote(`::`))) return(character())
+  unique(unlist(lapply(as.list(expression)[-1], variables_of)))
+}
+
 # The covariates of new patients, by the terms of a fit.
 frame_of_new <- function(fit, data) {
   if (!is.data.frame(data)) data <- as.data.frame(data)
   if (inherits(data, "data.table")) data <- as.data.frame(data)
   terms <- stats::delete.response(fit$terms)
-  wanted <- setdiff(all.vars(terms), names(data))
-  wanted <- c(wanted, setdiff(fit$strata, names(data)))
+  wanted <- setdiff(c(variables_of(attr(terms, "variables")), fit$strata), names(data))
   if (length(wanted)) {
     refuse(sprintf("the new data have no column `%s`", wanted[[1]]), "new patients have the covariates of the cohort",
            sprintf("add %s", paste(wanted, collapse = ", ")), code = "no_such_column")

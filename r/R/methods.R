@@ -152,12 +152,11 @@ balance <- function(fit) {
     refuse("this run has no balance", "balance is part of the audit, and of cohorts without case weights",
            "fit with audit = TRUE and without `weights`")
   }
-  rows <- lapply(found$covariates, function(c) {
-    when <- intersect(c("before", "cure", "time", "average"), names(c))
-    what <- c("difference", "variance_ratio", "ks")
-    parts <- unlist(lapply(when, function(w) stats::setNames(lapply(what, function(k) c[[w]][[k]]), paste(what, w, sep = "_"))),
-                    recursive = FALSE)
-    base::c(list(covariate = c$covariate), parts)
+  what <- c("difference", "variance_ratio", "ks")
+  rows <- lapply(found$covariates, function(covariate) {
+    when <- intersect(c("before", "cure", "time", "average"), names(covariate))
+    parts <- lapply(when, function(w) stats::setNames(covariate[[w]][what], paste(what, w, sep = "_")))
+    c(list(covariate = covariate$covariate), unlist(parts, recursive = FALSE))
   })
   records_frame(rows)
 }

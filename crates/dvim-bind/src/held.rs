@@ -17,6 +17,7 @@ use dvim_io::run::{EffectsFormat, OpenError, files_of};
 use dvim_io::tasks::{self, Analysed, CurvesAsked, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
+use dvim_report::figures::{Kind, Look, draw};
 use dvim_report::record::{AverageRecord, MatchRecord, ProblemRecord, Summary};
 use dvim_report::report::{Page, run_page};
 use dvim_report::tables;
@@ -153,6 +154,17 @@ impl Held {
         let file = NewFile::plan(path, force, Access::Owner, &own)?;
         let html = run_page(page, self.cohort(), self.found(), self.summary());
         file.write(|out| out.write_all(html.as_bytes()))
+    }
+
+    /// A figure as SVG. Fails with what the run lacks.
+    pub fn figure(&self, kind: &Kind, look: &Look) -> Result<String, String> {
+        // Corrected values are looked up by the position of their patient.
+        let of = |unit: usize| self.corrected(unit).map(|own| vec![*own; unit + 1]);
+        let corrected = match kind {
+            Kind::Patient(id) => self.cohort().position(id).and_then(of).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        draw(kind, self.cohort(), &self.found().fit, &corrected, Some(self.found()), self.summary(), look)
     }
 
     /// The audit, the averages, and both in words. `seeds` repeats the analysis with so many other seeds.

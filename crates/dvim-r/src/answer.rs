@@ -1,7 +1,7 @@
 //! What a job comes to: something for R, or a failure that R makes a condition of.
 
 use crate::handle::Handle;
-use crate::value::{columns_to_r, to_r};
+use crate::value::{columns_to_r, put, to_r};
 use dvim::internal::error::{Error, Problem};
 use dvim_bind::columns::Columns;
 use dvim_io::atomic::spelled;
@@ -9,7 +9,7 @@ use dvim_io::run::OpenError;
 use dvim_report::record::ProblemRecord;
 use dvim_report::spell::R as Face;
 use savvy::{IntoExtPtrSexp, NullSexp, OwnedListSexp, OwnedStringSexp, Sexp};
-use serde_json::{Value, json};
+use serde_json::{json, Value};
 
 /// Something for R, made on another thread: nothing of R is touched before it is turned into R's values.
 pub enum Answer {
@@ -36,7 +36,7 @@ impl Answer {
             Answer::List(parts) => {
                 let mut out = OwnedListSexp::new(parts.len(), true)?;
                 for (i, (name, part)) in parts.into_iter().enumerate() {
-                    out.set_name_and_value(i, name, part.into_r()?)?;
+                    put(&mut out, i, name, part.into_r()?)?;
                 }
                 out.into()
             }
@@ -114,8 +114,8 @@ pub fn records(problems: &[Problem]) -> Vec<ProblemRecord> {
 pub fn to_r_result(outcome: Result<Answer, Failure>) -> savvy::Result<Sexp> {
     let mut out = OwnedListSexp::new(1, true)?;
     match outcome {
-        Ok(answer) => out.set_name_and_value(0, "value", answer.into_r()?)?,
-        Err(failure) => out.set_name_and_value(0, "failure", failure.into_r()?)?,
+        Ok(answer) => put(&mut out, 0, "value", answer.into_r()?)?,
+        Err(failure) => put(&mut out, 0, "failure", failure.into_r()?)?,
     }
     out.into()
 }

@@ -8,7 +8,7 @@ use dvim_bind::several::Several;
 use dvim_bind::work::Job;
 use dvim_explore::Stop;
 use dvim_io::tasks::Compared;
-use savvy::{ExternalPointerSexp, IntoExtPtrSexp, NullSexp, Sexp, savvy_err};
+use savvy::{savvy_err, ExternalPointerSexp, IntoExtPtrSexp, NullSexp, Sexp};
 use std::sync::Arc;
 
 /// Work that was started for R.

@@ -9,7 +9,7 @@ mod handle;
 mod table;
 mod value;
 
-use answer::{Answer, Failure, records, to_r_result};
+use answer::{records, to_r_result, Answer, Failure};
 use dvim::internal::cohort::Roles;
 use dvim::internal::ground::Ground;
 use dvim::internal::options::Options;
@@ -20,22 +20,22 @@ use dvim_bind::asked;
 use dvim_bind::columns::{of_csv, results};
 use dvim_bind::held::Held;
 use dvim_bind::several::Several;
-use dvim_bind::work::{Waited, pool};
+use dvim_bind::work::{pool, Waited};
 use dvim_explore::{Explorer, Server};
 use dvim_io::atomic::{Access, NewFile};
 use dvim_io::batch::{self, is_batch, open_batch};
 use dvim_io::tasks::{self, Analysed, Compared, CurvesAsked, Input};
-use dvim_report::figures::{Kind, Look, draw};
+use dvim_report::figures::{Kind, Look};
 use dvim_report::record::OverviewRecord;
 use dvim_report::report::Page;
-use dvim_report::spell::{R as Face, SettingRecord};
+use dvim_report::spell::{SettingRecord, R as Face};
 use dvim_report::tables::{self, ColumnKind};
 use dvim_report::text;
-use handle::{Handle, Serving, start};
-use savvy::{ListSexp, OwnedLogicalSexp, Sexp, savvy, savvy_err};
+use handle::{start, Handle, Serving};
+use savvy::{savvy, savvy_err, ListSexp, OwnedLogicalSexp, Sexp};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Ends at once, with a failure.
@@ -112,6 +112,8 @@ fn answer_of_several(found: Several) -> Answer {
 }
 
 /// Waits for a job, at most so many seconds. NULL while it goes on; then a list of `value` or `failure`.
+///
+/// @noRd
 #[savvy]
 fn native_wait(job: Sexp, seconds: f64) -> savvy::Result<Sexp> {
     match handle::job(&job)?.wait(Duration::from_secs_f64(seconds)) {
@@ -123,6 +125,8 @@ fn native_wait(job: Sexp, seconds: f64) -> savvy::Result<Sexp> {
 }
 
 /// What a job is at: a stage, the steps done and their number; NULL before it says so.
+///
+/// @noRd
 #[savvy]
 fn native_stage(job: Sexp) -> savvy::Result<Sexp> {
     match handle::job(&job)?.stage() {
@@ -132,6 +136,8 @@ fn native_stage(job: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// Asks a job to end, and waits for that for a moment.
+///
+/// @noRd
 #[savvy]
 fn native_cancel(job: Sexp) -> savvy::Result<()> {
     handle::job(&job)?.cancel();
@@ -139,24 +145,32 @@ fn native_cancel(job: Sexp) -> savvy::Result<()> {
 }
 
 /// Whether a pointer has lost what it pointed to.
+///
+/// @noRd
 #[savvy]
 fn native_is_gone(pointer: Sexp) -> savvy::Result<Sexp> {
     OwnedLogicalSexp::try_from_scalar(handle::is_gone(&pointer))?.into()
 }
 
 /// The list of settings.
+///
+/// @noRd
 #[savvy]
 fn native_settings() -> savvy::Result<Sexp> {
     Answer::record(&SettingRecord::all()).into_r()
 }
 
 /// The options of the engine; with the adjusted estimator, its own among them.
+///
+/// @noRd
 #[savvy]
 fn native_default_options(adjusted: bool) -> savvy::Result<Sexp> {
     Answer::record(&asked::default_options(adjusted)).into_r()
 }
 
 /// The column of ids of a table with these names, if there is one.
+///
+/// @noRd
 #[savvy]
 fn native_id_column(names: Sexp, roles: Sexp) -> savvy::Result<Sexp> {
     let names = value::texts(names)?;
@@ -166,6 +180,8 @@ fn native_id_column(names: Sexp, roles: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// Refuses settings that were given, by their names, and that the estimator would not look at.
+///
+/// @noRd
 #[savvy]
 fn native_refuse_idle(options: Sexp, given: Sexp) -> savvy::Result<Sexp> {
     let options = asked::options(&json_of(options)?).map_err(Failure::option);
@@ -178,6 +194,8 @@ fn native_refuse_idle(options: Sexp, given: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// Fits a table.
+///
+/// @noRd
 #[savvy]
 fn native_fit(
     columns: ListSexp,
@@ -200,6 +218,8 @@ fn native_fit(
 }
 
 /// Fits several tables, the parts of a table that a column numbers, or every arm of it.
+///
+/// @noRd
 #[savvy]
 fn native_fit_several(
     frames: ListSexp,
@@ -228,6 +248,8 @@ fn native_fit_several(
 }
 
 /// Whether these tables and roles ask for several fits.
+///
+/// @noRd
 #[savvy]
 fn native_asks_for_several(n_tables: f64, imputation: Sexp, roles: Sexp) -> savvy::Result<Sexp> {
     let roles = asked::roles(&json_of(roles)?).map_err(|e| savvy_err!("{e}"))?;
@@ -236,6 +258,8 @@ fn native_asks_for_several(n_tables: f64, imputation: Sexp, roles: Sexp) -> savv
 }
 
 /// Opens a run, or several, that were saved.
+///
+/// @noRd
 #[savvy]
 fn native_open(path: &str, threads: Sexp) -> savvy::Result<Sexp> {
     let path = PathBuf::from(path);
@@ -256,6 +280,8 @@ fn native_open(path: &str, threads: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// One of several runs.
+///
+/// @noRd
 #[savvy]
 fn native_run_of(several: Sexp, i: f64, threads: Sexp) -> savvy::Result<Sexp> {
     let several = Arc::clone(handle::several(&several)?);
@@ -273,6 +299,8 @@ fn native_run_of(several: Sexp, i: f64, threads: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// Writes a run, several runs or a comparison into a directory.
+///
+/// @noRd
 #[savvy]
 fn native_save(pointer: Sexp, path: &str, force: bool, format: &str, threads: Sexp) -> savvy::Result<Sexp> {
     let (path, threads) = (PathBuf::from(path), value::count(threads)?);
@@ -293,6 +321,8 @@ fn native_save(pointer: Sexp, path: &str, force: bool, format: &str, threads: Se
 }
 
 /// Writes the page of a run.
+///
+/// @noRd
 #[savvy]
 fn native_report(
     run: Sexp,
@@ -311,6 +341,8 @@ fn native_report(
 }
 
 /// The audit, the averages, and both in words.
+///
+/// @noRd
 #[savvy]
 fn native_audit(run: Sexp, by: Sexp, seeds: f64, threads: Sexp) -> savvy::Result<Sexp> {
     let held = Arc::clone(handle::run(&run)?);
@@ -326,6 +358,8 @@ fn native_audit(run: Sexp, by: Sexp, seeds: f64, threads: Sexp) -> savvy::Result
 }
 
 /// How often each patient is used; NULL where uses are not counted.
+///
+/// @noRd
 #[savvy]
 fn native_uses(run: Sexp, threads: Sexp) -> savvy::Result<Sexp> {
     let held = Arc::clone(handle::run(&run)?);
@@ -335,6 +369,8 @@ fn native_uses(run: Sexp, threads: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// The groups of one patient, and what is said of them.
+///
+/// @noRd
 #[savvy]
 fn native_matches(run: Sexp, id: &str, all: bool, threads: Sexp) -> savvy::Result<Sexp> {
     let threads = value::count(threads)?;
@@ -345,7 +381,9 @@ fn native_matches(run: Sexp, id: &str, all: bool, threads: Sexp) -> savvy::Resul
     })
 }
 
-/// The Kaplan–Meier curve of each arm.
+/// The Kaplan-Meier curve of each arm.
+///
+/// @noRd
 #[savvy]
 fn native_arm_curves(run: Sexp, confidence: f64, threads: Sexp) -> savvy::Result<Sexp> {
     let threads = value::count(threads)?;
@@ -354,6 +392,8 @@ fn native_arm_curves(run: Sexp, confidence: f64, threads: Sexp) -> savvy::Result
 }
 
 /// The table of `dvim curves`, standardised or of patients, and who has none.
+///
+/// @noRd
 #[savvy]
 fn native_curves(run: Sexp, patients: Sexp, at: Sexp, by: Sexp, threads: Sexp) -> savvy::Result<Sexp> {
     let threads = value::count(threads)?;
@@ -368,6 +408,8 @@ fn native_curves(run: Sexp, patients: Sexp, at: Sexp, by: Sexp, threads: Sexp) -
 }
 
 /// The id column to look for in new patients.
+///
+/// @noRd
 #[savvy]
 fn native_id_of_new(run: Sexp, id: Sexp) -> savvy::Result<Sexp> {
     let (usual, _) = handle::run(&run)?.reading_new(value::text(id)?.as_deref());
@@ -375,6 +417,8 @@ fn native_id_of_new(run: Sexp, id: Sexp) -> savvy::Result<Sexp> {
 }
 
 /// Effects of new patients, who is in their groups where that is asked for, and how many have no estimate.
+///
+/// @noRd
 #[savvy]
 fn native_predict(
     run: Sexp,
@@ -400,6 +444,8 @@ fn native_predict(
 }
 
 /// A figure of a run as SVG: its text, or written to a file.
+///
+/// @noRd
 #[savvy]
 fn native_figure(
     run: Sexp,
@@ -415,11 +461,8 @@ fn native_figure(
     let kind = or_refuse!(Kind::parse(kind).map_err(|why| Failure::input(format!("error: {why}"))));
     let (page, path) = (Page { time_unit: value::text(time_unit)?, ..Page::default() }, value::text(path)?);
     start(threads, move |_| {
-        let (found, summary) = (held.found(), held.summary());
-        let look = Look { width, time_unit: page.unit(summary) };
-        let corrected: Vec<_> = found.effects.iter().filter_map(|e| e.corrected.clone()).collect();
-        let svg = draw(&kind, held.cohort(), &found.fit, &corrected, Some(found), summary, &look)
-            .map_err(|why| Failure::input(format!("error: {why}")))?;
+        let look = Look { width, time_unit: page.unit(held.summary()) };
+        let svg = held.figure(&kind, &look).map_err(|why| Failure::input(format!("error: {why}")))?;
         let Some(path) = path else { return Ok(Answer::Text(svg)) };
         let file = NewFile::plan(&PathBuf::from(path), force, Access::Owner, &[]).map_err(|e| Failure::io(&e))?;
         file.write(|out| out.write_all(svg.as_bytes())).map_err(|e| Failure::io(&e))?;
@@ -428,6 +471,8 @@ fn native_figure(
 }
 
 /// What `dvim check` says of a table.
+///
+/// @noRd
 #[savvy]
 fn native_check(
     columns: ListSexp,
@@ -455,6 +500,8 @@ fn native_check(
 }
 
 /// Every method on one table.
+///
+/// @noRd
 #[savvy]
 fn native_compare(
     columns: ListSexp,
@@ -490,6 +537,8 @@ fn native_compare(
 }
 
 /// The scenarios that can be simulated.
+///
+/// @noRd
 #[savvy]
 fn native_scenarios() -> savvy::Result<Sexp> {
     let of = |s: Scenario| {
@@ -502,6 +551,8 @@ fn native_scenarios() -> savvy::Result<Sexp> {
 }
 
 /// A simulated cohort and its truth.
+///
+/// @noRd
 #[savvy]
 fn native_simulate(scenario: &str, n: f64, seed: f64, confounded: bool, threads: Sexp) -> savvy::Result<Sexp> {
     let threads = value::count(threads)?;
@@ -519,6 +570,8 @@ fn native_simulate(scenario: &str, n: f64, seed: f64, confounded: bool, threads:
 }
 
 /// Serves a run to a browser of this machine: the server, its address, and one that opens it once.
+///
+/// @noRd
 #[savvy]
 fn native_explore(run: Sexp, port: Sexp, time_unit: Sexp, threads: Sexp) -> savvy::Result<Sexp> {
     let held = Arc::clone(handle::run(&run)?);
@@ -554,6 +607,8 @@ fn native_explore(run: Sexp, port: Sexp, time_unit: Sexp, threads: Sexp) -> savv
 }
 
 /// Ends a server.
+///
+/// @noRd
 #[savvy]
 fn native_stop(server: Sexp) -> savvy::Result<()> {
     handle::serving(&server)?.0.stop();
@@ -561,6 +616,8 @@ fn native_stop(server: Sexp) -> savvy::Result<()> {
 }
 
 /// The style sheet of the reports, whose colours figures take.
+///
+/// @noRd
 #[savvy]
 fn native_style_sheet() -> savvy::Result<Sexp> {
     Answer::Text(dvim_report::plot::style_sheet()).into_r()

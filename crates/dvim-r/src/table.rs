@@ -3,7 +3,7 @@
 use dvim::internal::table::{Column, Ids, Numbers, Table, Values};
 use dvim_bind::text::TextBuilder;
 use dvim_io::read::ids_of_texts;
-use savvy::{ListSexp, NotAvailableValue, Sexp, StringSexp, TypedSexp, savvy_err};
+use savvy::{savvy_err, ListSexp, NotAvailableValue, Sexp, StringSexp, TypedSexp};
 
 /// The table of a named list of vectors. `id` is read as identifiers.
 pub fn table(columns: &ListSexp, id: Option<&str>) -> savvy::Result<Result<Table, String>> {
@@ -35,7 +35,7 @@ fn column(values: Sexp) -> savvy::Result<Values> {
             v.iter().for_each(|t| builder.push((!t.is_na()).then_some(t)));
             Values::Text(builder.finish())
         }
-        other => return Err(savvy_err!("a column has no {}", Sexp::from(other).get_human_readable_type_name())),
+        other => return Err(savvy_err!("a column has no {}", Sexp(other.into()).get_human_readable_type_name())),
     })
 }
 
@@ -79,6 +79,6 @@ fn ids(values: Sexp) -> savvy::Result<Ids> {
             of_texts(v.iter().map(|x| if x.is_nan() { String::new() } else { x.to_string() }).collect())
         }
         TypedSexp::String(v) => of_texts(v.iter().map(|t| if t.is_na() { String::new() } else { t.into() }).collect()),
-        other => return Err(savvy_err!("ids are no {}", Sexp::from(other).get_human_readable_type_name())),
+        other => return Err(savvy_err!("ids are no {}", Sexp(other.into()).get_human_readable_type_name())),
     })
 }

@@ -2,14 +2,20 @@
 
 use dvim_bind::columns::{Columns, Out};
 use savvy::{
-    ListSexp, NotAvailableValue, NullSexp, OwnedIntegerSexp, OwnedListSexp, OwnedLogicalSexp, OwnedRealSexp,
-    OwnedStringSexp, Sexp, TypedSexp, savvy_err,
+    savvy_err, ListSexp, NotAvailableValue, NullSexp, OwnedIntegerSexp, OwnedListSexp, OwnedLogicalSexp, OwnedRealSexp,
+    OwnedStringSexp, Sexp, TypedSexp,
 };
 use serde_json::{Map, Value};
 
 /// R's missing real. It is a NaN, so an undefined number needs no more than this.
 fn na_real() -> f64 {
     f64::na()
+}
+
+/// Puts a named value into a list. The value comes first: nothing else keeps it alive while R makes room for the name.
+pub fn put(list: &mut OwnedListSexp, i: usize, name: &str, value: Sexp) -> savvy::Result<()> {
+    list.set_value(i, value)?;
+    list.set_name(i, name)
 }
 
 /// A record as R has it: objects are named lists; arrays of numbers, of texts or of truths are vectors, with NA where a
@@ -23,7 +29,7 @@ pub fn to_r(value: &Value) -> savvy::Result<Sexp> {
         Value::Object(fields) => {
             let mut out = OwnedListSexp::new(fields.len(), true)?;
             for (i, (name, value)) in fields.iter().enumerate() {
-                out.set_name_and_value(i, name, to_r(value)?)?;
+                put(&mut out, i, name, to_r(value)?)?;
             }
             out.into()
         }
@@ -88,7 +94,7 @@ pub fn columns_to_r(columns: &Columns) -> savvy::Result<Sexp> {
             },
             Out::Text(v) => Sexp::from(texts_to_r(v.len(), |i| v[i].as_deref())?),
         };
-        out.set_name_and_value(i, name, values)?;
+        put(&mut out, i, name, values)?;
     }
     out.into()
 }
@@ -118,7 +124,7 @@ pub fn from_r(value: Sexp) -> savvy::Result<Value> {
         TypedSexp::Logical(v) => one(v.iter().map(Value::from).collect()),
         TypedSexp::String(v) => one(v.iter().map(|x| if x.is_na() { Value::Null } else { x.into() }).collect()),
         TypedSexp::List(v) => list_from_r(&v),
-        other => Err(savvy_err!("a record has no {}", Sexp::from(other).get_human_readable_type_name())),
+        other => Err(savvy_err!("a record has no {}", Sexp(other.into()).get_human_readable_type_name())),
     }
 }
 
@@ -136,7 +142,7 @@ pub fn texts(value: Sexp) -> savvy::Result<Vec<String>> {
     match value.into_typed() {
         TypedSexp::Null(_) => Ok(Vec::new()),
         TypedSexp::String(v) => Ok(v.iter().map(String::from).collect()),
-        other => Err(savvy_err!("not text but {}", Sexp::from(other).get_human_readable_type_name())),
+        other => Err(savvy_err!("not text but {}", Sexp(other.into()).get_human_readable_type_name())),
     }
 }
 
@@ -151,7 +157,7 @@ pub fn numbers(value: Sexp) -> savvy::Result<Option<Vec<f64>>> {
         TypedSexp::Null(_) => Ok(None),
         TypedSexp::Real(v) => Ok(Some(v.to_vec())),
         TypedSexp::Integer(v) => Ok(Some(v.iter().map(|x| f64::from(*x)).collect())),
-        other => Err(savvy_err!("no numbers but {}", Sexp::from(other).get_human_readable_type_name())),
+        other => Err(savvy_err!("no numbers but {}", Sexp(other.into()).get_human_readable_type_name())),
     }
 }
 

@@ -40,12 +40,10 @@ command <- function(...) {
   paste(out, collapse = "\n")
 }
 
+# Numbers have digits that read back as the same number.
 write_csv <- function(data, file) {
-  # Digits that read back as the same number.
-  for (name in names(data)) if (is.double(data[[name]])) {
-    data[[name]] <- ifelse(is.na(data[[name]]), NA, vapply(data[[name]], function(x) format(x, digits = 17), ""))
-  }
-  utils::write.csv(data, file, row.names = FALSE, na = "", quote = which(vapply(data, is.character, NA) & !grepl("^x|time", names(data))))
+  digits <- function(x) if (is.double(x)) ifelse(is.na(x), NA, sprintf("%.17g", x)) else x
+  utils::write.csv(lapply(data, digits), file, row.names = FALSE, na = "", quote = FALSE)
   file
 }
 
