@@ -89,6 +89,26 @@ impl Layout {
         out.into_values().collect()
     }
 
+    /// For each `φ` its place in another layout: `column_of` gives the place of a column there.
+    pub(super) fn places_in(&self, other: &Layout, column_of: &[Option<usize>]) -> Vec<Option<usize>> {
+        let (size, there, Widths { all, cure, time }) = (self.size(), other.size(), self.widths);
+        let Widths { all: other_all, cure: other_cure, time: other_time } = other.widths;
+        let of = |k: usize| -> Option<usize> {
+            if k < cure {
+                return column_of[k].filter(|&c| c < other_cure);
+            }
+            if k == size - 1 {
+                return Some(there - 1);
+            }
+            let c = column_of[all - time + k - cure]?.checked_sub(other_all - other_time)?;
+            Some(other_cure + c)
+        };
+        let mut out: Vec<Option<usize>> = (0..2 * size).map(|j| Some(j / size * there + of(j % size)?)).collect();
+        let common = (0..size).filter(|&k| self.common[k].is_some());
+        out.extend(common.map(|k| Some(2 * there + other.common[of(k)?]?)));
+        out
+    }
+
     /// Parameters of an arm.
     pub(super) fn size(&self) -> usize {
         self.widths.parameters()
@@ -191,6 +211,21 @@ impl Problem<'_> {
     /// Climbs from `start`, to which the free parameters are (very weakly) held. The slopes of the model were found
     /// among others that are not in it, `sought`, which count as zeros.
     pub(super) fn climb(&self, start: Vec<f64>, sought: &Sought, options: &JointOptions) -> Climb {
+        let mut ascent = self.begin(start, None, sought, options);
+        ascent.finish(self, options);
+        ascent.end(self)
+    }
+
+    /// The first part of a climb, after which it is clear what lies ahead: with few units, or under given penalties,
+    /// the prior has settled; with many it is near enough to where it settles to look for further terms. `before` is
+    /// such a climb with fewer columns, and where each parameter stood in it: with many units it goes on from there.
+    pub(super) fn begin(
+        &self,
+        start: Vec<f64>,
+        before: Option<(Ascent, Vec<Option<usize>>)>,
+        sought: &Sought,
+        options: &JointOptions,
+    ) -> Ascent {
         let n = self.layout.len();
         let blocks = &self.layout.blocks;
         let center: Vec<f64> = (0..n).map(|j| if blocks[j].is_none() { start[j] } else { 0.0 }).collect();
@@ -201,90 +236,41 @@ impl Problem<'_> {
             Some(_) => sought.terms as f64,
         });
         let mut prior = Prior::new(n, zero_counts, &penalties);
-        let damping = options.first_damping;
+        let (mut damping, mut iterations) = (options.first_damping, 0);
+        if let Some((before, places)) = before.filter(|(before, _)| before.is_rough) {
+            let mut phi = start;
+            for (j, at) in places.into_iter().enumerate() {
+                if let Some(at) = at {
+                    (phi[j], penalties[j]) = (before.here.phi[at], before.penalties[at]);
+                }
+            }
+            (prior.weights, damping, iterations) = (before.prior.weights, before.damping, before.iterations + 1);
+            let (here, path) = (self.at(phi), Vec::new());
+            let mut ascent = Ascent { center, here, damping, path, prior, penalties, iterations, is_rough: true };
+            ascent.settle(self, options);
+            return ascent;
+        }
         let thinned = (options.penalty == Penalty::Learned).then(|| self.thinned(options)).flatten();
-        let mut iterations = 0;
-        let mut climber = match &thinned {
-            None => {
-                let mut climber = Climber { problem: self, center, here: self.at(start), damping, path: Vec::new() };
-                iterations += self.alternate(&mut climber, &mut prior, &mut penalties, options);
-                climber
-            }
-            Some(thinned) => {
-                let some = thinned.problem(self);
-                let here = some.at(start);
-                let mut first = Climber { problem: &some, center: center.clone(), here, damping, path: Vec::new() };
-                for _ in 0..=options.first_update {
-                    iterations += 1;
-                    first.step(&penalties, options);
-                }
-                let Climber { here, damping, .. } = first;
-                let mut climber = Climber { problem: self, center, here: self.at(here.phi), damping, path: Vec::new() };
-                for _ in 0..options.renewals {
-                    iterations += 1;
-                    climber.settle(&mut prior, &mut penalties, options);
-                }
-                climber
-            }
+        let Some(thinned) = thinned else {
+            let (here, path) = (self.at(start), Vec::new());
+            let mut ascent = Ascent { center, here, damping, path, prior, penalties, iterations, is_rough: false };
+            ascent.alternate(self, options);
+            return ascent;
         };
-        // A step after a short one is its square: where units are many it would cost more than it brings.
-        let short = if thinned.is_some() { options.step_tolerance.sqrt() } else { options.step_tolerance };
-        for _ in 0..options.final_steps {
-            iterations += 1;
-            if climber.step(&penalties, options).0 < short {
-                break;
-            }
+        let some = thinned.problem(self);
+        let (here, path) = (some.at(start), Vec::new());
+        let mut ascent = Ascent { center, here, damping, path, prior, penalties, iterations, is_rough: true };
+        for _ in 0..=options.first_update {
+            ascent.iterations += 1;
+            ascent.step(&some, options);
         }
-        prior.effects = self.design_effects(&climber.here);
-        if options.penalty != Penalty::Learned {
-            let information = &climber.here.information;
-            if let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n) {
-                prior.hold(blocks, &cholesky.inverse_diagonal(), &penalties);
-            }
+        ascent.here = self.at(ascent.here.phi);
+        ascent.path.clear();
+        for _ in 1..options.renewals {
+            ascent.iterations += 1;
+            ascent.settle(self, options);
         }
-        let gradient = climber.gradient(&penalties);
-        let Climber { here, path, .. } = climber;
-        let gradient_norm = Cholesky::new(with_diagonal(&here.information, n, |j| penalties[j]), n)
-            .map(|c| c.solve(&gradient).iter().zip(&gradient).map(|(x, g)| x * g).sum::<f64>())
-            .filter(|square| *square >= 0.0)
-            .map_or(f64::INFINITY, libm::sqrt);
-        let Point { phi, value, information, .. } = here;
-        Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
-    }
-
-    /// Newton steps and updates of the prior in turn. Returns the number of steps.
-    fn alternate(
-        &self,
-        climber: &mut Climber<'_, '_>,
-        prior: &mut Prior,
-        penalties: &mut [f64],
-        options: &JointOptions,
-    ) -> usize {
-        let (n, blocks) = (self.layout.len(), &self.layout.blocks);
-        let mut iterations = 0;
-        let most = match options.penalty {
-            Penalty::Learned => options.iterations,
-            Penalty::ElasticNet { .. } => REWEIGHTED_STEPS.max(options.iterations),
-        };
-        for iteration in 0..most {
-            iterations += 1;
-            let (longest, information) = climber.step(penalties, options);
-            // The update uses the information of the point that the step left, as the step did.
-            let information = information.as_ref().unwrap_or(&climber.here.information);
-            if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
-                self.reweigh(mixing, strengths, &climber.here.phi, penalties);
-            } else if iteration >= options.first_update {
-                let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
-                if let Some(cholesky) = cholesky {
-                    prior.effects = self.design_effects(&climber.here);
-                    prior.update(blocks, &climber.here.phi, &cholesky.inverse_diagonal(), penalties);
-                }
-            }
-            if iteration > options.first_stop && longest < options.step_tolerance {
-                break;
-            }
-        }
-        iterations
+        ascent
     }
 
     /// Some of the units, by a hash of their places: all pieces of a unit or none. `None` where they are few already,
@@ -407,69 +393,153 @@ const REWEIGHTED_STEPS: usize = 60;
 const SMALLEST_NORM: f64 = 1e-5;
 
 /// A point on its way up.
-struct Climber<'p, 'a> {
-    problem: &'p Problem<'a>,
+pub(super) struct Ascent {
     /// What each parameter is held to.
     center: Vec<f64>,
     here: Point,
     damping: f64,
     path: Vec<[f64; 2]>,
+    prior: Prior,
+    penalties: Vec<f64>,
+    iterations: usize,
+    /// Whether the prior has still to settle.
+    pub(super) is_rough: bool,
 }
 
-impl Climber<'_, '_> {
-    fn gradient(&self, penalties: &[f64]) -> Vec<f64> {
-        let Point { phi, gradient, .. } = &self.here;
+impl Ascent {
+    pub(super) fn phi(&self) -> &[f64] {
+        &self.here.phi
+    }
+
+    /// The rest of a climb: the prior settles, and the point comes to rest under its penalties.
+    pub(super) fn finish(&mut self, problem: &Problem<'_>, options: &JointOptions) {
+        // A step after a short one is its square: where units are many it would cost more than it brings.
+        let short = if self.is_rough { options.step_tolerance.sqrt() } else { options.step_tolerance };
+        if self.is_rough {
+            self.iterations += 1;
+            self.settle(problem, options);
+        }
+        for _ in 0..options.final_steps {
+            self.iterations += 1;
+            if self.step(problem, options).0 < short {
+                break;
+            }
+        }
+        self.is_rough = false;
+        self.prior.effects = problem.design_effects(&self.here);
+        if options.penalty != Penalty::Learned {
+            let (n, penalties) = (self.penalties.len(), &self.penalties);
+            let information = &self.here.information;
+            if let Some(cholesky) = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n) {
+                self.prior.hold(&problem.layout.blocks, &cholesky.inverse_diagonal(), penalties);
+            }
+        }
+    }
+
+    /// Where it ended.
+    pub(super) fn end(self, problem: &Problem<'_>) -> Climb {
+        let n = problem.layout.len();
+        let gradient = self.gradient();
+        let Ascent { here, path, prior, penalties, iterations, .. } = self;
+        let gradient_norm = Cholesky::new(with_diagonal(&here.information, n, |j| penalties[j]), n)
+            .map(|c| c.solve(&gradient).iter().zip(&gradient).map(|(x, g)| x * g).sum::<f64>())
+            .filter(|square| *square >= 0.0)
+            .map_or(f64::INFINITY, libm::sqrt);
+        let Point { phi, value, information, .. } = here;
+        Climb { phi, information, prior, log_likelihood: value, iterations, path, gradient_norm }
+    }
+
+    /// Newton steps and updates of the prior in turn.
+    fn alternate(&mut self, problem: &Problem<'_>, options: &JointOptions) {
+        let (n, blocks) = (problem.layout.len(), &problem.layout.blocks);
+        let most = match options.penalty {
+            Penalty::Learned => options.iterations,
+            Penalty::ElasticNet { .. } => REWEIGHTED_STEPS.max(options.iterations),
+        };
+        for iteration in 0..most {
+            self.iterations += 1;
+            let (longest, information) = self.step(problem, options);
+            if let Penalty::ElasticNet { mixing, strengths } = options.penalty {
+                problem.reweigh(mixing, strengths, &self.here.phi, &mut self.penalties);
+            } else if iteration >= options.first_update {
+                // The update uses the information of the point that the step left, as the step did.
+                let information = information.as_ref().unwrap_or(&self.here.information);
+                let penalties = &mut self.penalties;
+                let cholesky = Cholesky::new(with_diagonal(information, n, |j| penalties[j] + 1e-8), n);
+                if let Some(cholesky) = cholesky {
+                    self.prior.effects = problem.design_effects(&self.here);
+                    self.prior.update(blocks, &self.here.phi, &cholesky.inverse_diagonal(), penalties);
+                }
+            }
+            if iteration > options.first_stop && longest < options.step_tolerance {
+                break;
+            }
+        }
+    }
+
+    fn gradient(&self) -> Vec<f64> {
+        let (Point { phi, gradient, .. }, penalties) = (&self.here, &self.penalties);
         (0..phi.len()).map(|j| gradient[j] - penalties[j] * (phi[j] - self.center[j])).collect()
     }
 
-    fn objective(&self, point: &Point, penalties: &[f64]) -> f64 {
+    fn objective(&self, point: &Point) -> f64 {
         let square = |j: usize| (point.phi[j] - self.center[j]) * (point.phi[j] - self.center[j]);
-        point.value - (0..penalties.len()).map(|j| 0.5 * penalties[j] * square(j)).sum::<f64>()
+        point.value - (0..self.penalties.len()).map(|j| 0.5 * self.penalties[j] * square(j)).sum::<f64>()
+    }
+
+    /// The top of the parabola that touches the likelihood here, under the present penalties.
+    fn peak(&self) -> Option<(Vec<f64>, Cholesky)> {
+        let (n, penalties) = (self.penalties.len(), &self.penalties);
+        let cholesky = Cholesky::new(with_diagonal(&self.here.information, n, |j| penalties[j] + 1e-8), n)?;
+        let step = cholesky.solve(&self.gradient());
+        Some((self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect(), cholesky))
     }
 
     /// Settles slopes and prior together under the parabola that touches the likelihood here, which needs no sum over
     /// units, and goes there. Where that is no ascent it is one damped step under the new penalties.
-    fn settle(&mut self, prior: &mut Prior, penalties: &mut [f64], options: &JointOptions) {
-        let (n, blocks) = (penalties.len(), &self.problem.layout.blocks);
-        prior.effects = self.problem.design_effects(&self.here);
-        let peak = |penalties: &[f64]| {
-            let cholesky = Cholesky::new(with_diagonal(&self.here.information, n, |j| penalties[j] + 1e-8), n)?;
-            let step = cholesky.solve(&self.gradient(penalties));
-            Some((self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect::<Vec<f64>>(), cholesky))
-        };
+    fn settle(&mut self, problem: &Problem<'_>, options: &JointOptions) {
+        let blocks = &problem.layout.blocks;
+        self.prior.effects = problem.design_effects(&self.here);
         let mut there: Option<Vec<f64>> = None;
         for _ in 0..options.iterations {
-            let Some((phi, cholesky)) = peak(penalties) else { break };
-            prior.update(blocks, &phi, &cholesky.inverse_diagonal(), penalties);
+            let Some((phi, cholesky)) = self.peak() else { break };
+            self.prior.update(blocks, &phi, &cholesky.inverse_diagonal(), &mut self.penalties);
             let moved = there.map_or(f64::INFINITY, |last| largest_difference(&last, &phi));
             there = Some(phi);
             if moved < options.step_tolerance {
                 break;
             }
         }
-        if let Some((phi, _)) = peak(penalties) {
+        if let Some((phi, _)) = self.peak() {
             if largest_difference(&phi, &self.here.phi) <= options.longest_step {
-                let (objective, trial) = (self.objective(&self.here, penalties), self.problem.at(phi));
-                let value = self.objective(&trial, penalties);
-                if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
-                    self.path.push([objective, value]);
-                    self.damping = (0.1 * self.damping).max(1e-9);
-                    self.here = trial;
+                let (objective, trial) = (self.objective(&self.here), problem.at(phi));
+                if self.takes(trial, objective).is_some() {
                     return;
                 }
             }
         }
-        self.step(penalties, options);
+        self.step(problem, options);
+    }
+
+    /// Goes to a point that is no worse than the present one, whose objective is given. Returns the one that was left.
+    fn takes(&mut self, trial: Point, objective: f64) -> Option<Point> {
+        let value = self.objective(&trial);
+        if !(value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs())) {
+            return None;
+        }
+        self.path.push([objective, value]);
+        self.damping = (0.1 * self.damping).max(1e-9);
+        Some(std::mem::replace(&mut self.here, trial))
     }
 
     /// One damped Newton step. Returns its largest change and the information of the point that it left, `None` if no
     /// try was better than staying.
-    fn step(&mut self, penalties: &[f64], options: &JointOptions) -> (f64, Option<Vec<f64>>) {
-        let n = penalties.len();
-        let objective = self.objective(&self.here, penalties);
-        let gradient = self.gradient(penalties);
+    fn step(&mut self, problem: &Problem<'_>, options: &JointOptions) -> (f64, Option<Vec<f64>>) {
+        let n = self.penalties.len();
+        let objective = self.objective(&self.here);
+        let gradient = self.gradient();
         for _ in 0..options.tries {
-            let information = &self.here.information;
+            let (information, penalties) = (&self.here.information, &self.penalties);
             let damped = with_diagonal(information, n, |j| {
                 penalties[j] + self.damping * (information[j * n + j] + penalties[j]).max(1e-3)
             });
@@ -480,12 +550,8 @@ impl Climber<'_, '_> {
                     step.iter_mut().for_each(|s| *s *= options.longest_step / longest);
                     longest = options.longest_step;
                 }
-                let trial = self.problem.at(self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect());
-                let value = self.objective(&trial, penalties);
-                if value.is_finite() && value >= objective - VALUE_ROUNDING * (1.0 + objective.abs()) {
-                    self.path.push([objective, value]);
-                    self.damping = (0.1 * self.damping).max(1e-9);
-                    let left = std::mem::replace(&mut self.here, trial);
+                let trial = problem.at(self.here.phi.iter().zip(&step).map(|(x, s)| x + s).collect());
+                if let Some(left) = self.takes(trial, objective) {
                     return (longest, Some(left.information));
                 }
             }

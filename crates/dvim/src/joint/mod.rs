@@ -31,7 +31,7 @@ use certainty::inverse_with_floor;
 pub use certainty::{Certainty, Spread, Spreads};
 use certificate::CONVERGED;
 pub use certificate::{Certificate, Flag};
-use climb::{Climb, Layout, Problem, Role, Sought};
+use climb::{Ascent, Climb, Layout, Problem, Role, Sought};
 pub use family::{Family, ShareTable};
 use likelihood::{Outcomes, Widths};
 use matrix::Cholesky;
@@ -328,19 +328,32 @@ fn describe_known(
     let sought = Sought { covariates: left_out, terms: terms.len() };
     let mut chosen: Vec<Chosen> = Vec::new();
     let mut round = 0;
+    let mut before: Option<(Vec<Column>, Layout, Ascent)> = None;
     let (columns, problem, climb) = loop {
         let (columns, widths) = arrange(&linear, &chosen, terms);
         let problem = search.problem(&columns, widths);
-        let climb = problem.climb(search.phi(&problem.layout, &columns), &sought, options);
-        if round == options.rounds || terms.is_empty() {
-            break (columns, problem, climb);
+        let before_and_places = before.take().map(|(old, layout, ascent)| {
+            let column_of: Vec<_> = columns.iter().map(|c| old.iter().position(|o| o == c)).collect();
+            (ascent, problem.layout.places_in(&layout, &column_of))
+        });
+        let mut ascent = problem.begin(search.phi(&problem.layout, &columns), before_and_places, &sought, options);
+        if !ascent.is_rough {
+            ascent.finish(&problem, options);
         }
-        round += 1;
-        let entering = search.screen(&problem, &climb, terms, &chosen, round);
+        let mut entering = Vec::new();
+        if round < options.rounds && !terms.is_empty() {
+            round += 1;
+            entering = search.screen(&problem, ascent.phi(), terms, &chosen, round);
+        }
         if entering.is_empty() {
+            if ascent.is_rough {
+                ascent.finish(&problem, options);
+            }
+            let climb = ascent.end(&problem);
             break (columns, problem, climb);
         }
         chosen.extend(entering);
+        before = Some((columns, problem.layout, ascent));
     };
     Ok(report(data, columns, problem, climb, chosen, terms, u_zero, flags))
 }

@@ -232,6 +232,11 @@ impl Terms {
         }
         let mut kept = keep.iter();
         terms.retain(|_| *kept.next().unwrap_or(&false));
+        Terms::ready(p, terms, active, clips)
+    }
+
+    /// Makes what evaluation in blocks needs.
+    fn ready(p: usize, terms: Vec<Term>, active: Vec<usize>, clips: Vec<(f64, f64)>) -> Terms {
         let k = terms.len();
         let mut lines = vec![0.0; (1 + active.len()) * k];
         for (c, term) in terms.iter().enumerate() {
@@ -252,6 +257,22 @@ impl Terms {
         });
         let factors = factors.collect();
         Terms { n_covariates: p, terms, active, lines, clips, factors, single }
+    }
+
+    /// Some of the candidates.
+    pub(super) fn some(&self, which: &[usize]) -> Terms {
+        let terms = which.iter().map(|&k| self.terms[k].clone()).collect();
+        Terms::ready(self.n_covariates, terms, self.active.clone(), self.clips.clone())
+    }
+
+    /// The columns that they were made of.
+    pub(super) fn active(&self) -> &[usize] {
+        &self.active
+    }
+
+    /// A covariate as squares, hinges and products see it.
+    pub(super) fn clipped(&self, covariate: usize, x: f64) -> f64 {
+        clip(x, self.clips[covariate])
     }
 
     /// Number of candidates; zero with more than 30 covariates, where each fit makes its own.
