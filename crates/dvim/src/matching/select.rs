@@ -402,6 +402,19 @@ impl Candidates {
         self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], self.limit);
     }
 
+    /// After a visit to the leaf where the query lives: takes the K-th of all to lie where some of the leaf end, times
+    /// `stretch`. False, and nothing done, where the leaf says too little. Else the limit must be proven at the end.
+    pub(super) fn expect(&mut self, with: Instructions, margin: &Margin, stretch: f32) -> bool {
+        let some = (self.k / 2).min(self.len / 3);
+        if some < LANES || self.limit < f32::MAX {
+            return false;
+        }
+        let end = with.threshold(&self.near[..self.len], some, some / 8, self.near[0]);
+        self.limit = margin.limit(end * stretch, self.error);
+        self.len = with.compact(&mut self.near[..self.len], &mut self.slot[..self.len], self.limit);
+        true
+    }
+
     /// Makes room for another visit even when ties keep [`Candidates::tighten`] from dropping any:
     /// ranks exactly and keeps K.
     #[cold]

@@ -268,6 +268,9 @@ impl<'a> Tree<'a> {
         walk.homes[i] = home;
         let Some(on) = looks else {
             self.leaf(home as usize, i, !0, point, walk);
+            if stretch.is_some_and(|stretch| walk.found[i].expect(self.with, &self.margin, stretch)) {
+                return true;
+            }
             walk.found[i].tighten(self.with, &self.margin);
             return false;
         };
