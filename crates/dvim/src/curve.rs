@@ -442,10 +442,23 @@ impl<'g> Curves<'g> {
         Some(Reading { value, by_cure: 0.0, by_mean: dot(&by_share, &self.drift[arm]), by_share })
     }
 
-    /// S(t) in an arm.
-    pub fn survival(&self, arm: Arm, t: f64, quantile: f64) -> Estimate {
+    /// S(t) in an arm, from what is known at that time alone.
+    fn survival_alone(&self, arm: Arm, t: f64, quantile: f64) -> Estimate {
         let reading = self.read_survival(arm, t);
         (reading.value, self.interval(arm, &reading, 1.0, quantile))
+    }
+
+    /// S(t) in an arm. Curves fall, so what is below S at a knot is below S at every earlier time, and what is above S
+    /// is above it at every later one: limits fall too. Between the knots they are linear, as the curve is.
+    pub fn survival(&self, arm: Arm, t: f64, quantile: f64) -> Estimate {
+        let grid = self.grid();
+        let (value, alone) = self.survival_alone(arm, t, quantile);
+        let at = grid.times.map(|knot| self.survival_alone(arm, knot, quantile).1);
+        let (mut low, mut high) = (at.map(|i| i.low), at.map(|i| i.high));
+        (0..CELLS).rev().for_each(|k| low[k] = low[k].max(low[k + 1]));
+        (0..CELLS).for_each(|k| high[k + 1] = high[k + 1].min(high[k]));
+        let (low, high) = (grid.interpolate(&low, t).min(value), grid.interpolate(&high, t).max(value));
+        (value, Interval { low, high, ..alone })
     }
 
     /// S₁(t) − S₀(t): the cure effect, had t been the horizon.
@@ -513,12 +526,12 @@ impl<'g> Curves<'g> {
     pub fn median(&self, arm: Arm, quantile: f64) -> Option<(f64, Option<f64>, [Option<f64>; 2])> {
         let (curve, grid) = (&self.of[arm], self.grid());
         let value = curve.quantile(0.5)?;
-        let at = self.survival(arm, value, quantile).1;
+        let at = self.survival_alone(arm, value, quantile).1;
         let (cell, _) = grid.place(value);
         let density = (1.0 - curve.cured) * (curve.shares[cell + 1] - curve.shares[cell]) / grid.width(cell);
         // From the median outwards: limits are linear between the knots.
         let limit = |k: usize, low: bool| {
-            let i = self.survival(arm, grid.times[k], quantile).1;
+            let i = self.survival_alone(arm, grid.times[k], quantile).1;
             if low { i.low } else { i.high }
         };
         let crossing = |k: usize, before: f64, after: f64| {
@@ -607,6 +620,32 @@ mod tests {
                 close(800.0 - dot(&grid.area(800.0), &shares), mean, 1e-3);
                 assert!(shares.windows(2).all(|w| w[0] <= w[1]));
             }
+        }
+    }
+
+    /// With almost no event the limits of single times zigzag; those that are shown fall, and hold the curve.
+    #[test]
+    fn limits_of_a_curve_fall() {
+        let grid = even();
+        let odds = std::array::from_fn(|k| odds((grid.times[k + 1] / 800.0).powi(3)));
+        let mut covariance = [[0.0; 4]; 4];
+        (covariance[0][0], covariance[1][1], covariance[2][2], covariance[3][3]) = (0.002, 0.01, 900.0, 3600.0);
+        let ends = Ends {
+            horizon: 800.0,
+            cured: ByArm { control: 0.8, treated: 0.9 },
+            mean_event_time: ByArm::of(|_| 560.0),
+            covariance,
+        };
+        let shape = Shape::with_mean(&odds, 560.0, &grid);
+        let curves = Curves::new(&grid, ends, &ByArm::of(|_| shape), ByArm::of(|_| 0.4));
+        for arm in Arm::BOTH {
+            let times: Vec<f64> = (0..=80).map(|k| 10.0 * f64::from(k)).collect();
+            let all: Vec<Estimate> = times.iter().map(|&t| curves.survival(arm, t, 1.96)).collect();
+            let falls = |of: &dyn Fn(&Interval) -> f64| all.windows(2).all(|w| of(&w[0].1) >= of(&w[1].1));
+            assert!(falls(&|i| i.low) && falls(&|i| i.high));
+            assert!(all.iter().all(|(value, i)| i.low <= *value && *value <= i.high));
+            let alone: Vec<f64> = times.iter().map(|&t| curves.survival_alone(arm, t, 1.96).1.low).collect();
+            assert!(alone.windows(2).any(|w| w[0] < w[1]), "there is something to mend");
         }
     }
 
