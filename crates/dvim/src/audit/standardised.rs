@@ -3,7 +3,9 @@
 //! The curve of an arm over a population is the mean of the patients' own corrected curves, to which each patient's
 //! outcome adds what it says beyond the curve: at every time the one-step estimate of [`super::one_step`], with
 //! `ρ_S(t)` in the place of `ρ_S(H)`. At H it is the average that stands in the tables. A noisy curve may rise a
-//! little; it is drawn as the smallest that does not fall below it later.
+//! little; it is drawn as the smallest that does not fall below it later. That, and the straight lines between knots,
+//! would leave the area under it a little off the average RMST. So what is missing is laid between the ends, where the
+//! curve is neither at its first nor at its last value: the area *is* the average RMST, and the ends stay.
 //!
 //! *Pointwise* limits hold each at its own time. A *simultaneous* band holds the whole curve: its quantile is that of
 //! the largest of the standardised deviations over the times, which are normal with the correlation of the influence
@@ -25,6 +27,7 @@ use crate::numeric::normal_quantile;
 use nalgebra::{DMatrix, SymmetricEigen};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use rayon::prelude::*;
 
 /// A value over time with its limits.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,15 +107,9 @@ impl Scores<'_> {
                 Some(last) => self.growth(&joint, ByArm { control: last, treated: k + last }, between),
                 None => ByArm::of(|_| 1.0),
             };
-            let curve = |z: Arm| {
-                let mut values: Vec<f64> = joint.mean[z.index() * k..(z.index() + 1) * k].to_vec();
-                values.iter_mut().for_each(|v| *v = v.clamp(0.0, 1.0));
-                for j in (0..k.saturating_sub(1)).rev() {
-                    values[j] = values[j].max(values[j + 1]);
-                }
-                values
-            };
-            let estimates = ByArm::of(curve);
+            let at_knots = self.curves_at_knots(populations, p, grid);
+            let estimates =
+                ByArm::of(|z| times.iter().map(|&t| grid.interpolate(&at_knots[z], t)).collect::<Vec<f64>>());
             let known = self.known(populations, p);
             // Where nothing varies, what so many patients can know; but everybody is there at 0.
             let least = |z: Arm, j: usize, se: f64| {
@@ -165,6 +162,51 @@ impl Scores<'_> {
             })
         };
         populations.names.iter().enumerate().take(most).filter_map(of).collect()
+    }
+
+    /// The curves of the arms over a population at the knots of the grid. The area under each is the average RMST.
+    fn curves_at_knots(&self, populations: &Populations, p: usize, grid: &Grid) -> ByArm<[f64; CELLS + 1]> {
+        // Survival at the knots and RMST, of both arms, and the weight.
+        const ARM: usize = CELLS + 2;
+        type Sums = [f64; 2 * ARM + 1];
+        let horizon = grid.horizon();
+        let of_block = |units: &[usize]| {
+            let mut sums: Sums = [0.0; 2 * ARM + 1];
+            for &i in units {
+                let (member, given) = self.membership(populations, p, i);
+                if given <= 0.0 {
+                    continue;
+                }
+                let (own, weight, c) = (self.arm(i), self.case_weight(i), self.corrected(i));
+                if member {
+                    sums[2 * ARM] += weight;
+                    for z in Arm::BOTH {
+                        let (cured, mean, shares) = (c.cure_probability[z], c.mean_event_time[z], c.shape[z].shares());
+                        let of_arm = &mut sums[z.index() * ARM..(z.index() + 1) * ARM];
+                        let at_knots = shares.iter().map(|share| cured + (1.0 - cured) * (1.0 - share));
+                        of_arm.iter_mut().zip(at_knots).for_each(|(sum, s)| *sum += weight * s);
+                        of_arm[CELLS + 1] += weight * (cured * horizon + (1.0 - cured) * mean);
+                    }
+                }
+                let by = weight * given / self.propensity_of(own, i);
+                let (rho, (cured, mean)) = (self.residual(i), (c.cure_probability[own], c.mean_event_time[own]));
+                let of_arm = &mut sums[own.index() * ARM..(own.index() + 1) * ARM];
+                let inner = of_arm[1..CELLS].iter_mut().zip(&rho.survival);
+                inner.for_each(|(sum, r)| *sum += by * f64::from(*r));
+                of_arm[CELLS] += by * rho.cure;
+                of_arm[CELLS + 1] += by * ((horizon - mean) * rho.cure + (1.0 - cured) * rho.time);
+            }
+            sums
+        };
+        let units: Vec<usize> = (0..self.n_units()).collect();
+        let blocks: Vec<Sums> = units.par_chunks(BLOCK).map(of_block).collect();
+        let mut sums: Sums = [0.0; 2 * ARM + 1];
+        blocks.iter().for_each(|block| sums.iter_mut().zip(block).for_each(|(sum, x)| *sum += x));
+        ByArm::of(|z| {
+            let of_arm = &sums[z.index() * ARM..(z.index() + 1) * ARM];
+            let seen = std::array::from_fn(|k| of_arm[k] / sums[2 * ARM]);
+            with_area(&seen, (of_arm[CELLS + 1] / sums[2 * ARM]).clamp(0.0, horizon), grid)
+        })
     }
 
     /// The means of patients' own values over a population.
@@ -352,6 +394,39 @@ impl Scores<'_> {
 /// Share of events below which nothing is said of when they come.
 const FEWEST_EVENTS: f64 = 0.05;
 
+/// Units whose terms one task sums.
+const BLOCK: usize = 2_048;
+
+/// The smallest curve that is nowhere below these values later, between 0 and 1.
+fn falling(values: &[f64; CELLS + 1]) -> [f64; CELLS + 1] {
+    let mut out = values.map(|v| v.clamp(0.0, 1.0));
+    (0..CELLS).rev().for_each(|k| out[k] = out[k].max(out[k + 1]));
+    out
+}
+
+/// The falling curve near these values whose area is the given one. What is missing is added where the curve is between
+/// its ends, in proportion to the product of its distances from both. An area that cannot be had is approached.
+fn with_area(values: &[f64; CELLS + 1], area: f64, grid: &Grid) -> [f64; CELLS + 1] {
+    let plain = falling(values);
+    let between: [f64; CELLS + 1] = std::array::from_fn(|k| (plain[0] - plain[k]) * (plain[k] - plain[CELLS]));
+    let largest = between.iter().copied().fold(0.0, f64::max);
+    if largest <= 1e-12 {
+        return plain;
+    }
+    let at = |c: f64| falling(&std::array::from_fn(|k| values[k] + c * between[k] / largest));
+    // The area rises with what is added.
+    let (mut low, mut high) = (-1.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if grid.integrate(&at(middle), grid.horizon()) < area {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    at(0.5 * (low + high))
+}
+
 /// ρ_S(t), linear between the knots.
 fn residual_at(residual: &Residual, grid: &Grid, t: f64) -> f64 {
     if t >= grid.horizon() {
@@ -441,6 +516,24 @@ mod tests {
         // Šidák: the quantile of (1 + 0.95^{1/8})/2.
         let expected = normal_quantile(0.5 + 0.5 * 0.95f64.powf(1.0 / k as f64));
         assert!((critical - expected).abs() < 0.08, "{critical} {expected}");
+    }
+
+    /// Whatever the values, the curve falls, keeps its last value and has the area that is asked for, where that is near.
+    #[test]
+    fn a_curve_has_the_area_of_its_average() {
+        let grid = Grid::new(100.0);
+        let rough: [f64; CELLS + 1] = std::array::from_fn(|k| {
+            let noise = ((k * 7919) % 13) as f64 / 13.0 - 0.5;
+            if k == 0 { 1.0 } else { (1.0 - 0.025 * k as f64 + 0.03 * noise).min(1.0) }
+        });
+        let plain = grid.integrate(&falling(&rough), 100.0);
+        for area in [plain - 2.0, plain - 0.01, plain, plain + 0.3] {
+            let curve = with_area(&rough, area, &grid);
+            assert!((grid.integrate(&curve, 100.0) - area).abs() < 1e-9);
+            assert!(curve.windows(2).all(|w| w[0] >= w[1]));
+            assert_eq!((curve[0], curve[CELLS]), (falling(&rough)[0], rough[CELLS]));
+        }
+        assert_eq!(with_area(&[1.0; CELLS + 1], 90.0, &grid), [1.0; CELLS + 1], "nothing falls");
     }
 
     #[test]
