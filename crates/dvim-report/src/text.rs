@@ -511,13 +511,21 @@ pub fn made_of(effect: &Effect, side: Estimand, n: usize) -> Option<String> {
     let model = &corrected.model[side];
     let scale = if side == Estimand::Cure { 100.0 } else { 1.0 };
     let (model, found) = (scale * (model.treated - model.control), scale * found);
-    let decimals = if side == Estimand::Cure { 1 } else { decimals_of(found).min(1) };
-    Some(format!(
-        "The model alone: {}; these {} patients move it to {}.",
-        signed_fixed(model, decimals),
-        grouped(n),
-        signed_fixed(found, decimals)
-    ))
+    let usual = if side == Estimand::Cure { 1 } else { decimals_of(found).min(1) };
+    Some(moved(model, found, n, usual))
+}
+
+/// Digits after which a move is none.
+const MOST_DECIMALS: usize = 6;
+
+/// Where patients moved a value, with so many decimals that the move can be seen.
+fn moved(from: f64, to: f64, n: usize, usual: usize) -> String {
+    let show = |decimals: usize| (signed_fixed(from, decimals), signed_fixed(to, decimals));
+    let seen = (usual..=MOST_DECIMALS).map(show).find(|(from, to)| from != to);
+    match seen {
+        Some((from, to)) => format!("The model alone: {from}; these {} patients move it to {to}.", grouped(n)),
+        None => format!("The model alone: {}; these {} patients leave it there.", show(usual).0, grouped(n)),
+    }
 }
 
 /// The patients in both groups of an estimand.
@@ -745,5 +753,18 @@ pub fn outcome(cohort: &Cohort, unit: usize) -> &'static str {
         "at horizon"
     } else {
         "censored"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_move_can_be_seen() {
+        assert_eq!(moved(11.94, 12.81, 250, 1), "The model alone: +11.9; these 250 patients move it to +12.8.");
+        assert_eq!(moved(0.1104, 0.1131, 500, 1), "The model alone: +0.110; these 500 patients move it to +0.113.");
+        assert_eq!(moved(-0.04, 0.04, 500, 1), "The model alone: −0.04; these 500 patients move it to +0.04.");
+        assert_eq!(moved(5.0, 5.0, 500, 1), "The model alone: +5.0; these 500 patients leave it there.");
     }
 }
