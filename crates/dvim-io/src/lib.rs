@@ -1,6 +1,7 @@
 //! Tables in, runs out: the only crate that touches files.
 
 pub mod atomic;
+pub mod blocks;
 pub mod clean;
 pub mod journal;
 pub mod manifest;

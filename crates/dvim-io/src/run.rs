@@ -9,12 +9,16 @@
 //! 8 bytes   length of the header, little-endian
 //! header    JSON: names, horizon, options, models, metrics, number of units
 //! arrays    little-endian, one after the other, as the header announces them
-//! 32 bytes  SHA-256 of everything before
+//! digests   of its blocks, see `blocks.rs`
 //! ```
+//!
+//! A command reads and checks the arrays that it needs, and no others: [`open_part`]. `summary.json` has the root of the
+//! digests, so that a store and a summary that are not of one run are told apart without reading either whole.
 
-use crate::atomic::{Directory, Folder, Hashing, Listed, hex};
+use crate::atomic::{Directory, Folder, Listed, hex};
+use crate::blocks::{BlockFile, BlockWriter, Bytes};
 use crate::manifest::not_ours;
-use crate::regular::{hash, is_plain_name, read, read_text};
+use crate::regular::{hash, is_plain_name, open_regular, read_text};
 use dvim::internal::analysis::{Analysis, Stored};
 use dvim::internal::arm::ByArm;
 use dvim::internal::audit::Audit;
@@ -32,6 +36,7 @@ use dvim::internal::group::GroupEstimate;
 use dvim::internal::joint::Spread;
 use dvim::internal::martingale::Residual;
 use dvim::internal::metric::Metric;
+use dvim::internal::options::Options;
 use dvim::internal::outcome::Extras;
 use dvim::internal::phrase::{Action, Face, Phrase};
 use dvim::internal::setting::Setting;
@@ -48,14 +53,13 @@ use dvim_report::spell::CommandLine;
 use dvim_report::tables::{self, EffectRow, EffectTable};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 7] = b"DVIMRUN";
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 
 /// The largest `summary.json` that is read.
 pub(crate) const MOST_SUMMARY: u64 = 256 << 20;
@@ -187,6 +191,70 @@ pub struct Run {
     pub stored: Option<Stored>,
 }
 
+/// A run of which the parts that every question needs were read: the cohort and what was learned. What was estimated is
+/// read patient by patient.
+#[derive(Debug)]
+pub struct Part {
+    /// As in [`Run`].
+    pub changed: Vec<String>,
+    /// What `summary.json` says.
+    pub summary: Summary,
+    /// The cohort.
+    pub cohort: Cohort,
+    /// What was learned, without the residuals of the patients and what single deals made of them.
+    pub fit: Fit,
+    rows: Option<CorrectedRows>,
+    path: PathBuf,
+}
+
+impl Part {
+    /// The corrected values of a patient; `None` where nothing was corrected.
+    pub fn corrected(&self, unit: usize) -> Result<Option<Corrected>, OpenError> {
+        let read = |rows: &CorrectedRows| rows.read(unit).map(|(c, _)| c).map_err(|e| damaged(&e));
+        let fail = |reason: Phrase| OpenError { path: self.path.clone(), reason };
+        self.rows.as_ref().map(read).transpose().map_err(fail)
+    }
+}
+
+/// The corrected values of the patients of a run, in its file.
+struct CorrectedRows {
+    file: BlockFile,
+    places: Places,
+}
+
+/// Where values and curves of the patients begin, and the numbers of the values of each.
+#[derive(Clone, Copy)]
+struct Places {
+    values: u64,
+    curves: u64,
+    width: usize,
+}
+
+impl fmt::Debug for CorrectedRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CorrectedRows")
+    }
+}
+
+impl CorrectedRows {
+    fn read(&self, unit: usize) -> Result<(Corrected, Residual), String> {
+        let Places { values, curves, width } = self.places;
+        let mut rest = Rest { file: &self.file, at: values + 8 * (width * unit) as u64 };
+        let values = rest.array(width, f64::from_le_bytes)?;
+        rest.at = curves + 4 * (CURVE * unit) as u64;
+        Ok(of_unit(&values, &rest.array(CURVE, f32::from_le_bytes)?))
+    }
+}
+
+/// What is read of a store.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    /// All of it.
+    All,
+    /// What does not grow with estimates: the cohort and what was learned.
+    Learned,
+}
+
 /// Where a cohort came from.
 pub struct Origin<'a> {
     /// The file.
@@ -232,16 +300,23 @@ pub fn write_files(
     let source = Source { input: origin.input, roles: origin.roles, flow: origin.flow, warnings: origin.warnings };
     let (of_effects, of_rest) = rayon::join(
         || directory.write(name, |out| write_effect_table(out, &effects, format)),
-        || -> io::Result<[(&str, String); 2]> {
-            let store = directory.write("run.dvim", |out| write_store(out, cohort, analysis))?;
+        || -> io::Result<([(&str, String); 2], String)> {
+            let mut root = String::new();
+            let store = directory.write("run.dvim", |out| {
+                let mut blocks = BlockWriter::new(out);
+                write_store(&mut blocks, cohort, analysis)?;
+                root = hex(&blocks.finish()?);
+                Ok(())
+            })?;
             let weights = directory.write("weights.csv", |out| tables::write_weights(out, cohort, analysis))?;
-            Ok([("weights.csv", weights), ("run.dvim", store)])
+            Ok(([("weights.csv", weights), ("run.dvim", store)], root))
         },
     );
     let mut files = BTreeMap::from([(name.to_string(), of_effects?)]);
-    files.extend(of_rest?.map(|(name, digest)| (name.to_string(), digest)));
+    let (of_rest, store) = of_rest?;
+    files.extend(of_rest.map(|(name, digest)| (name.to_string(), digest)));
     // Last, while the large files go to the disk.
-    let summary = Summary::of(cohort, analysis, audit, source, files);
+    let summary = Summary { store, ..Summary::of(cohort, analysis, audit, source, files) };
     directory.write("summary.json", |out| {
         serde_json::to_writer_pretty(&mut *out, &summary)?;
         out.write_all(b"\n")
@@ -296,7 +371,7 @@ pub fn write_effect_table<'a>(
     }
 }
 
-fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+fn write_store(out: &mut impl Write, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     let fit = &analysis.fit;
     let units = cohort.as_recorded();
     let width = if units.extras.is_empty() && analysis.effects.iter().all(are_plain) { PLAIN_GROUP } else { GROUP };
@@ -393,8 +468,7 @@ fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analy
         groups.for_each(|g| words.extend_from_slice(&group_words(g)[..width]));
         write_array(out, &words, |x| x.to_le_bytes())?;
     }
-    let digest = out.so_far();
-    out.write_all(&digest)
+    Ok(())
 }
 
 /// Words of what a group gave: of a group whose members count alike, and of any.
@@ -563,10 +637,66 @@ fn write_array<T, const W: usize>(out: &mut impl Write, values: &[T], bytes: imp
 
 /// Reopens a run.
 pub fn open_run(path: &Path) -> Result<Run, OpenError> {
-    open(path).map_err(|reason| OpenError { path: path.to_path_buf(), reason })
+    let open = || -> Result<Run, Phrase> {
+        let Opened { changed, summary, file } = open(path)?;
+        let Contents { cohort, fit, corrected, stored, .. } = read_checked(&file, Wanted::All, &summary)?;
+        Ok(Run { changed, summary, cohort, fit, corrected, stored })
+    };
+    open().map_err(|reason| OpenError { path: path.to_path_buf(), reason })
 }
 
-fn open(path: &Path) -> Result<Run, Phrase> {
+/// Reopens a run for questions about the cohort, single patients or new ones. What is not read is not checked.
+pub fn open_part(path: &Path) -> Result<Part, OpenError> {
+    let open = || -> Result<Part, Phrase> {
+        let Opened { changed, summary, file } = open(path)?;
+        let Contents { cohort, fit, places, .. } = read_checked(&file, Wanted::Learned, &summary)?;
+        let rows = places.map(|places| CorrectedRows { file, places });
+        Ok(Part { changed, summary, cohort, fit, rows, path: path.to_path_buf() })
+    };
+    open().map_err(|reason| OpenError { path: path.to_path_buf(), reason })
+}
+
+/// A run of which nothing but the summary and the beginning of the store was read.
+#[derive(Debug)]
+pub struct Told {
+    /// As in [`Run`].
+    pub changed: Vec<String>,
+    /// What `summary.json` says.
+    pub summary: Summary,
+    /// Patients who have an estimate.
+    pub n_estimated: usize,
+}
+
+/// Reopens a run for what its summary says.
+pub fn open_summary(path: &Path) -> Result<Told, OpenError> {
+    let open = || -> Result<Told, Phrase> {
+        let Opened { changed, summary, file } = open(path)?;
+        let (header, _) = read_header(&file).map_err(|e| damaged(&e))?;
+        let options = header.options.options().map_err(|e| damaged(&e))?;
+        is_of_one_run(&summary, header.horizon, &options)?;
+        let n = summary.counts.control.n_estimation + summary.counts.treated.n_estimation;
+        let n_estimated = n.checked_sub(header.unserved).ok_or_else(|| damaged("its parts do not fit together"))?;
+        Ok(Told { changed, summary, n_estimated })
+    };
+    open().map_err(|reason| OpenError { path: path.to_path_buf(), reason })
+}
+
+/// A run whose store is open, and of which nothing but the summary was read.
+struct Opened {
+    changed: Vec<String>,
+    summary: Summary,
+    file: BlockFile,
+}
+
+/// Tables up to this size are compared with their digests when a run is opened. No command reads them: a change is only
+/// worth a word, and larger ones would take longer than everything else. 64 MB are some 50,000 patients.
+const LOOKED_AT: u64 = 64 << 20;
+
+fn damaged(e: &str) -> Phrase {
+    fit_again(format!("run.dvim is damaged: {e}"))
+}
+
+fn open(path: &Path) -> Result<Opened, Phrase> {
     if !path.exists() {
         return Err(phrase!["it does not exist; a run is a directory that ", Action::Fit, " wrote"]);
     }
@@ -579,23 +709,26 @@ fn open(path: &Path) -> Result<Run, Phrase> {
         let name = name.escape_debug();
         return Err(format!("summary.json lists `{name}`, which is no file of the run; do not use this run").into());
     }
-    let bytes = read(&path.join("run.dvim"), most_in_memory()).map_err(|e| format!("run.dvim cannot be read: {e}"))?;
-    // Rows and columns of tables are bounded by the cohort, which is in the store.
-    let most = (1 << 30) + 64 * bytes.len() as u64;
-    let others: Vec<(&String, &String)> = summary.files.iter().filter(|(name, _)| *name != "run.dvim").collect();
-    let (read, (store, hashes)) = rayon::join(
-        || read_store(&bytes),
-        || (store_digests(&bytes), others.par_iter().map(|(name, _)| hash(&path.join(name), most)).collect::<Vec<_>>()),
-    );
-    let damaged = |e: String| fit_again(format!("run.dvim is damaged: {e}"));
-    let store = store.map_err(damaged)?;
-    let (cohort, fit, corrected, stored) = read.map_err(damaged)?;
-    if summary.files.get("run.dvim") != Some(&store) {
+    let unread = |e: io::Error| format!("run.dvim cannot be read: {e}");
+    let file = BlockFile::open(&path.join("run.dvim"), most_in_memory()).map_err(unread)?;
+    // A file of another layout has no such blocks.
+    let other = layout_of(&path.join("run.dvim")).map_err(unread)?.filter(|layout| *layout != LAYOUT);
+    if let Some(other) = other {
+        return Err(damaged(&format!("its layout is number {other}, this version reads number {LAYOUT}")));
+    }
+    let file = file.map_err(|e| damaged(&e))?;
+    if summary.store != hex(&file.root()) {
         return Err(fit_again("summary.json and run.dvim are not of one run, or one of them was changed".into()));
     }
-    if summary.horizon != cohort.horizon() || summary.options.options().as_ref() != Ok(&fit.options) {
-        return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
-    }
+    // Rows and columns of tables are bounded by the cohort, which is in the store.
+    let most = (1 << 30) + 64 * file.len();
+    let others: Vec<(&String, &String)> = summary.files.iter().filter(|(name, _)| *name != "run.dvim").collect();
+    let is_large = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() > LOOKED_AT);
+    let look = |(name, digest): &(&String, &String)| match path.join(name) {
+        path if is_large(&path) => Ok(digest.to_string()),
+        path => hash(&path, most),
+    };
+    let hashes: Vec<io::Result<String>> = others.par_iter().map(look).collect();
     let mut changed = Vec::new();
     for ((name, digest), found) in others.into_iter().zip(hashes) {
         match found {
@@ -606,7 +739,27 @@ fn open(path: &Path) -> Result<Run, Phrase> {
             Ok(_) => {}
         }
     }
-    Ok(Run { changed, summary, cohort, fit, corrected, stored })
+    Ok(Opened { changed, summary, file })
+}
+
+/// The layout of a store; `None` where it is none.
+fn layout_of(path: &Path) -> io::Result<Option<u8>> {
+    let mut first = Vec::new();
+    open_regular(path, most_in_memory())?.0.take(MAGIC.len() as u64 + 1).read_to_end(&mut first)?;
+    Ok(first.strip_prefix(MAGIC).and_then(<[u8]>::first).copied())
+}
+
+fn read_checked(file: &BlockFile, wanted: Wanted, summary: &Summary) -> Result<Contents, Phrase> {
+    let found = read_store(file, wanted).map_err(|e| damaged(&e))?;
+    is_of_one_run(summary, found.cohort.horizon(), &found.fit.options)?;
+    Ok(found)
+}
+
+fn is_of_one_run(summary: &Summary, horizon: f64, options: &Options) -> Result<(), Phrase> {
+    if summary.horizon != horizon || summary.options.options().as_ref() != Ok(options) {
+        return Err(fit_again("summary.json was changed: its horizon or options are not those of the run".into()));
+    }
+    Ok(())
 }
 
 /// What is wrong with a run, and that it has to be made again.
@@ -650,32 +803,39 @@ pub fn read_summary(path: &Path) -> Result<Summary, OpenError> {
     parse_summary(&text).map_err(fail)
 }
 
-/// The SHA-256 of a store, if that of its body is the one that it ends with.
-fn store_digests(bytes: &[u8]) -> Result<String, String> {
-    let (body, digest) = bytes.split_at_checked(bytes.len().saturating_sub(32)).ok_or("it was cut short")?;
-    let mut hasher = Sha256::new();
-    hasher.update(body);
-    // What comes before is checked where the store is read, and said first.
-    let is_ours = bytes.starts_with(MAGIC) && bytes.get(MAGIC.len()) == Some(&LAYOUT);
-    if is_ours && hasher.clone().finalize()[..] != *digest {
-        return Err("its checksum does not fit: it was cut short or changed after it was written".into());
-    }
-    hasher.update(digest);
-    Ok(hex(&hasher.finalize()))
+/// What a store holds.
+struct Contents {
+    cohort: Cohort,
+    fit: Fit,
+    corrected: Vec<Corrected>,
+    stored: Option<Stored>,
+    /// Where corrected values stand.
+    places: Option<Places>,
 }
 
-/// Reads a store whose checksum somebody else looks at.
-fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Stored>), String> {
-    if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
+/// What comes before the arrays, and what is left after it.
+fn read_header(file: &BlockFile) -> Result<(Header, Rest<'_>), String> {
+    let mut rest = Rest { file, at: 0 };
+    let first = rest.take(MAGIC.len() + 1).map_err(|_| "it is not such a file, or was cut short")?;
+    if &first[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
     }
-    if bytes[MAGIC.len()] != LAYOUT {
-        return Err(format!("its layout is number {}, this version reads number {LAYOUT}", bytes[MAGIC.len()]));
-    }
-    let body = &bytes[..bytes.len() - 32];
-    let mut rest = Rest(&body[MAGIC.len() + 1..]);
     let header_bytes = rest.u64()?;
-    let header: Header = serde_json::from_slice(rest.take(header_bytes)?).map_err(|e| e.to_string())?;
+    let header: Header = serde_json::from_slice(&rest.take(header_bytes)?).map_err(|e| e.to_string())?;
+    Ok((header, rest))
+}
+
+/// The corrected values of a unit and its residuals, from the numbers that are stored.
+fn of_unit(values: &[f64], curves: &[f32]) -> (Corrected, Residual) {
+    let (numbers, spread) = values.split_first_chunk::<CORRECTED>().expect("so many are in each chunk");
+    let (mut of_unit, mut residual) = corrected_of(*numbers);
+    of_unit.split_sd = spread.first_chunk::<2>().map(|sd| ByEstimand::from(*sd));
+    (of_unit.shape, residual.survival) = curves_of(curves);
+    (of_unit, residual)
+}
+
+fn read_store(file: &BlockFile, wanted: Wanted) -> Result<Contents, String> {
+    let (header, mut rest) = read_header(file)?;
     let n = header.n_units;
     let p = header.names.len();
     let ids = match header.ids.as_str() {
@@ -683,7 +843,8 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
         "integers" => Ids::Integers(rest.array(n, i64::from_le_bytes)?),
         "texts" => {
             let ends = rest.array(n, |b| u64::from_le_bytes(b) as usize)?;
-            let text = std::str::from_utf8(rest.take(header.id_bytes)?).map_err(|e| e.to_string())?;
+            let bytes = rest.take(header.id_bytes)?;
+            let text = std::str::from_utf8(&bytes).map_err(|e| e.to_string())?;
             let in_order = ends.windows(2).all(|w| w[0] <= w[1]) && ends.last().is_none_or(|e| *e == text.len());
             if !in_order || !ends.iter().all(|&e| text.is_char_boundary(e)) {
                 return Err("its ids do not fit together".into());
@@ -724,7 +885,7 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
     };
     let cohort = Cohort::from_parts(units, schema, header.horizon).map_err(refused)?;
     let metrics = header.metrics.metrics();
-    let (mut cross_fit, mut corrected, mut residuals) = (None, Vec::new(), Vec::new());
+    let (mut cross_fit, mut corrected, mut residuals, mut places) = (None, Vec::new(), Vec::new(), None);
     if let Some(record) = &header.cross_fit {
         let n_folds = record.n_folds();
         let width = corrected_width(n_folds.len());
@@ -733,22 +894,28 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
         }
         let fold_of: Vec<Vec<u8>> =
             n_folds.iter().map(|_| Ok(rest.take(n)?.to_vec())).collect::<Result<_, String>>()?;
-        let values = rest.array(n.checked_mul(width).ok_or("its size is absurd")?, f64::from_le_bytes)?;
-        let curves = rest.array(n.checked_mul(CURVE).ok_or("its size is absurd")?, f32::from_le_bytes)?;
-        let of_unit = |(values, curves): (&[f64], &[f32])| {
-            let (numbers, spread) = values.split_first_chunk::<CORRECTED>().expect("so many are in each chunk");
-            let (mut of_unit, mut residual) = corrected_of(*numbers);
-            of_unit.split_sd = spread.first_chunk::<2>().map(|sd| ByEstimand::from(*sd));
-            (of_unit.shape, residual.survival) = curves_of(curves);
-            (of_unit, residual)
-        };
-        let all = values.par_chunks_exact(width).zip(curves.par_chunks_exact(CURVE)).with_min_len(1024);
-        (corrected, residuals) = all.map(of_unit).unzip();
+        let sizes = [n.checked_mul(width), n.checked_mul(CURVE)].map(|n| n.ok_or("its size is absurd"));
+        let (of_values, of_curves) = (sizes[0]?, sizes[1]?);
+        let begin = rest.at;
+        if wanted == Wanted::All {
+            let values = rest.array(of_values, f64::from_le_bytes)?;
+            let curves = rest.array(of_curves, f32::from_le_bytes)?;
+            let all = values.par_chunks_exact(width).zip(curves.par_chunks_exact(CURVE)).with_min_len(1024);
+            (corrected, residuals) = all.map(|(values, curves)| of_unit(values, curves)).unzip();
+        } else {
+            rest.skip(of_values, 8)?;
+            rest.skip(of_curves, 4)?;
+        }
+        places = Some(Places { values: begin, curves: begin + 8 * of_values as u64, width });
         let mut models = header.fold_models.iter().map(|m| m.predictor(p, header.horizon));
         let mut deals = Vec::new();
         for fold_of in fold_of {
             let several = n_folds.len() > 1;
-            let numbers = rest.array(if several { n * DEAL_VALUES } else { 0 }, f64::from_le_bytes)?;
+            let size = if several { n * DEAL_VALUES } else { 0 };
+            let numbers = match wanted {
+                Wanted::All => rest.array(size, f64::from_le_bytes)?,
+                Wanted::Learned => rest.skip(size, 8).map(|()| Vec::new())?,
+            };
             let values =
                 numbers.chunks_exact(DEAL_VALUES).map(|v| deal_values_of(std::array::from_fn(|i| v[i]))).collect();
             deals.push(KeptDeal { fold_of, models: Vec::new(), values });
@@ -784,12 +951,18 @@ fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Store
             Fit { options, is_training, deals, residuals, description }
         }
     };
-    let stored = read_groups(header.groups, header.unserved, &fit, &mut rest)?;
-    if !rest.0.is_empty() {
-        return Err("it is longer than it says".into());
-    }
+    let stored = match wanted {
+        Wanted::All => {
+            let stored = read_groups(header.groups, header.unserved, &fit, &mut rest)?;
+            if rest.at != file.len() {
+                return Err("it is longer than it says".into());
+            }
+            stored
+        }
+        Wanted::Learned => None,
+    };
     fits_together(&cohort, &fit)?;
-    Ok((cohort, fit, corrected, stored))
+    Ok(Contents { cohort, fit, corrected, stored, places })
 }
 
 /// The first problem for which the door refuses the units of a run.
@@ -837,17 +1010,29 @@ fn fits_together(cohort: &Cohort, fit: &Fit) -> Result<(), String> {
 }
 
 /// What is left of a file that is being read.
-struct Rest<'a>(&'a [u8]);
+struct Rest<'a> {
+    file: &'a BlockFile,
+    at: u64,
+}
 
-impl<'a> Rest<'a> {
-    fn take(&mut self, n: usize) -> Result<&'a [u8], String> {
-        let (taken, rest) = self.0.split_at_checked(n).ok_or("it ends too early")?;
-        self.0 = rest;
+impl Rest<'_> {
+    fn take(&mut self, n: usize) -> Result<Bytes, String> {
+        let end = self.at.checked_add(n as u64).ok_or("its size is absurd")?;
+        let taken = self.file.read(self.at..end)?;
+        self.at = end;
         Ok(taken)
     }
 
+    /// Leaves out `n` values of this many bytes.
+    fn skip(&mut self, n: usize, bytes: usize) -> Result<(), String> {
+        let size = n.checked_mul(bytes).ok_or("its size is absurd")?;
+        let end = self.at.checked_add(size as u64).filter(|end| *end <= self.file.len());
+        self.at = end.ok_or("it ends too early")?;
+        Ok(())
+    }
+
     fn u64(&mut self) -> Result<usize, String> {
-        let bytes = self.take(8)?.try_into().map_err(|_| "it ends too early")?;
+        let bytes = self.take(8)?[..].try_into().map_err(|_| "it ends too early")?;
         usize::try_from(u64::from_le_bytes(bytes)).map_err(|e| e.to_string())
     }
 

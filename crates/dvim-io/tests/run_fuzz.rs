@@ -10,10 +10,10 @@ use dvim::internal::schema::Covariate;
 use dvim::internal::schema::Kind;
 use dvim::internal::simulate::{Scenario, simulate};
 use dvim::internal::watch::Unwatched;
-use dvim_io::run::{EffectsFormat, Origin, Run, open_run, write_run};
+use dvim_io::blocks::sealed;
+use dvim_io::run::{EffectsFormat, Origin, Run, open_part, open_run, open_summary, write_run};
 use dvim_report::record::{InputRecord, RolesRecord};
 use proptest::prelude::*;
-use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -81,7 +81,16 @@ fn what_was_estimated_is_stored() {
     ] {
         let found = analysis::run(&cohort, &options, &Unwatched).expect("a run");
         let audit = Audit::not_asked(&cohort, &found, &[]).expect("an audit");
-        let (_folder, run) = written(&cohort, &found, &audit);
+        let (folder, run) = written(&cohort, &found, &audit);
+        // A part of it says the same of single patients.
+        let part = open_part(&folder.path().join("run")).expect("a part of it opens");
+        assert_eq!((&part.cohort, part.fit.options.clone()), (&run.cohort, run.fit.options.clone()));
+        for (unit, effect) in found.units.iter().zip(&found.effects) {
+            assert_eq!(part.corrected(*unit as usize).expect("read"), effect.corrected);
+            assert_eq!(part.fit.fold_number(Some(*unit)), run.fit.fold_number(Some(*unit)));
+        }
+        let told = open_summary(&folder.path().join("run")).expect("its summary opens");
+        assert_eq!((told.n_estimated, &told.summary), (found.units.len(), &run.summary));
         for stored in [run.stored.clone(), None] {
             let again = Analysis::reopened(run.fit.clone(), &run.corrected, stored, &run.cohort, &Unwatched);
             let again = again.expect("reopened");
@@ -170,6 +179,10 @@ fn damage() -> impl Strategy<Value = Damage> {
 fn open(folder: &Path, summary: &[u8], store: &[u8]) {
     fs::write(folder.join("summary.json"), summary).expect("written");
     fs::write(folder.join("run.dvim"), store).expect("written");
+    if let Ok(run) = open_part(folder) {
+        let _ = (run.corrected(0), open_summary(folder));
+        run.fit.match_groups(&run.cohort, 0);
+    }
     if let Ok(run) = open_run(folder) {
         let groups = run.fit.match_groups(&run.cohort, 0);
         assert!(groups.cure.control.size() <= run.fit.options.group_size);
@@ -180,12 +193,16 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// A store whose checksum is right, and a summary that names it.
+/// What is before the digest of the only block, and the root.
+fn body(store: &[u8]) -> &[u8] {
+    assert!(store.len() < 1 << 20, "one block");
+    &store[..store.len() - 64]
+}
+
+/// A store whose checksums are right, and a summary that names it.
 fn mended(summary: &[u8], body: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let mut store = body.to_vec();
-    store.extend_from_slice(&Sha256::digest(body));
-    let old = hex(&Sha256::digest(&files().1));
-    let new = hex(&Sha256::digest(&store));
+    let (store, new) = sealed(body);
+    let old = hex(&files().1[files().1.len() - 32..]);
     (String::from_utf8_lossy(summary).replace(&old, &new).into_bytes(), store)
 }
 
@@ -215,7 +232,7 @@ proptest! {
     fn a_damaged_store_with_a_checksum_that_fits(d in prop::collection::vec(damage(), 1..3), in_header in any::<bool>()) {
         let folder = tempfile::tempdir().expect("a folder");
         let (summary, store) = files();
-        let body = &store[..store.len() - 32];
+        let body = body(store);
         // Most of the store is arrays; half of the time only its beginning, which is the header, is damaged.
         let split = if in_header { 2_000.min(body.len()) } else { body.len() };
         let mut bad = d.iter().fold(body[..split].to_vec(), |bytes, d| if bytes.is_empty() { bytes } else { d.apply(&bytes) });

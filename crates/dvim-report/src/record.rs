@@ -627,6 +627,9 @@ pub struct Summary {
     pub warnings: Vec<ProblemRecord>,
     /// SHA-256 of the other files of the run.
     pub files: BTreeMap<String, String>,
+    /// SHA-256 of the digests of the blocks of `run.dvim`: by it a part of that file can be trusted without the rest.
+    #[serde(default)]
+    pub store: String,
 }
 
 /// Where a cohort came from.
@@ -696,6 +699,7 @@ impl Summary {
             audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(|w| ProblemRecord::of(w, &CommandLine)).collect(),
             files,
+            store: String::new(),
         }
     }
 

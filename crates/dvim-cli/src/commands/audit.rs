@@ -1,6 +1,6 @@
 //! `dvim audit`: whether a run can be relied on.
 
-use super::{open_run, use_threads};
+use super::{open_run, open_summary, use_threads};
 use crate::args::AuditArgs;
 use crate::progress::Progress;
 use crate::{Failure, print};
@@ -9,20 +9,21 @@ use dvim::internal::audit::Audit;
 use dvim::internal::audit::sensitivity;
 use dvim::internal::effect::Flag;
 use dvim_io::atomic::{Access, write_file};
+use dvim_io::run::Told;
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::record::{AverageRecord, Summary, VERSION};
 
 pub fn run(args: &AuditArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let progress = Progress::new();
+    let Told { summary, n_estimated, .. } = open_summary(&args.run)?;
+    if let Some(record) = as_stored(args, &summary) {
+        let flags = Flag::ALL.map(|f| (f.meaning(), summary.flags.get(f.name()).map_or(0, |r| r.n_units)));
+        let (confidence, averages) = (summary.options.confidence, &summary.average_effects);
+        return show(args, summary.horizon, confidence, averages, record, &flags, n_estimated);
+    }
     let run = open_run(&args.run)?;
     let cohort = &run.cohort;
-    if let (Some(stored), Some(record)) = (&run.stored, as_stored(args, &run.summary)) {
-        let flags = Flag::ALL.map(|f| (f.meaning(), run.summary.flags.get(f.name()).map_or(0, |r| r.n_units)));
-        let confidence = run.fit.options.confidence;
-        let averages = &run.summary.average_effects;
-        return show(args, cohort.horizon(), confidence, averages, record, &flags, stored.groups.len());
-    }
     let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, cohort, &progress)?;
     let mut audit = Audit::of(cohort, &analysis, &args.by.by())?;
     if args.seeds > 0 {

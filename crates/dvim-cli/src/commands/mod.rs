@@ -23,7 +23,7 @@ use dvim::internal::cohort::Roles;
 use dvim::internal::watch::Watch;
 use dvim_io::atomic::NewFile;
 use dvim_io::read::{ReadOptions, read_table};
-use dvim_io::run::Run;
+use dvim_io::run::{Part, Run, Told};
 use dvim_io::tasks::Input;
 use dvim_report::terminal::Terminal;
 use std::io::IsTerminal;
@@ -88,14 +88,32 @@ fn read_cohort_table(path: &Path, roles: &Roles, threads: Option<usize>, watch: 
 /// Opens a run; says which of its files were changed since it was written.
 fn open_run(path: &Path) -> Result<Run, Failure> {
     let run = dvim_io::run::open_run(path)?;
-    if !run.changed.is_empty() {
+    say_changed(path, &run.changed);
+    Ok(run)
+}
+
+/// The same for questions about the cohort, single patients or new ones.
+fn open_part(path: &Path) -> Result<Part, Failure> {
+    let run = dvim_io::run::open_part(path)?;
+    say_changed(path, &run.changed);
+    Ok(run)
+}
+
+/// The same for what the summary says.
+fn open_summary(path: &Path) -> Result<Told, Failure> {
+    let run = dvim_io::run::open_summary(path)?;
+    say_changed(path, &run.changed);
+    Ok(run)
+}
+
+fn say_changed(path: &Path, changed: &[String]) {
+    if !changed.is_empty() {
         crate::say(&format!(
             "warning: in `{}` {}\n  rule:   the files of a run are written once, with their hashes in summary.json\n  remedy: what is shown here comes from run.dvim, which is intact; `dvim rerun` writes the files again",
             path.display(),
-            run.changed.join(", ")
+            changed.join(", ")
         ));
     }
-    Ok(run)
 }
 
 /// What stdout can show: plots of letters on a terminal with UTF-8, colours unless NO_COLOR is set.

@@ -1,6 +1,6 @@
 //! `dvim predict`: both effects of patients who were not in the cohort.
 
-use super::{open_run, paths, refuse_same, use_threads};
+use super::{open_part, paths, refuse_same, use_threads};
 use crate::args::PredictArgs;
 use crate::progress::Progress;
 use crate::{Failure, print_bytes, say};
@@ -21,7 +21,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     };
     let (output, groups) = (plan(&args.output)?, plan(&args.groups)?);
     refuse_same([&output, &groups], ["--output", "--groups"])?;
-    let run = open_run(&args.run)?;
+    let run = open_part(&args.run)?;
     let (cohort, fit) = (&run.cohort, &run.fit);
     let options = ReadOptions {
         threads: args.threads.threads.unwrap_or(0),
