@@ -816,7 +816,7 @@ struct Contents {
 /// What comes before the arrays, and what is left after it.
 fn read_header(file: &BlockFile) -> Result<(Header, Rest<'_>), String> {
     let mut rest = Rest { file, at: 0 };
-    let first = rest.take(MAGIC.len() + 1).map_err(|_| "it is not such a file, or was cut short")?;
+    let first = rest.take(MAGIC.len() + 1)?;
     if &first[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
     }
