@@ -89,26 +89,6 @@ impl Layout {
         out.into_values().collect()
     }
 
-    /// For each `φ` its place in another layout: `column_of` gives the place of a column there.
-    pub(super) fn places_in(&self, other: &Layout, column_of: &[Option<usize>]) -> Vec<Option<usize>> {
-        let (size, there, Widths { all, cure, time }) = (self.size(), other.size(), self.widths);
-        let Widths { all: other_all, cure: other_cure, time: other_time } = other.widths;
-        let of = |k: usize| -> Option<usize> {
-            if k < cure {
-                return column_of[k].filter(|&c| c < other_cure);
-            }
-            if k == size - 1 {
-                return Some(there - 1);
-            }
-            let c = column_of[all - time + k - cure]?.checked_sub(other_all - other_time)?;
-            Some(other_cure + c)
-        };
-        let mut out: Vec<Option<usize>> = (0..2 * size).map(|j| Some(j / size * there + of(j % size)?)).collect();
-        let common = (0..size).filter(|&k| self.common[k].is_some());
-        out.extend(common.map(|k| Some(2 * there + other.common[of(k)?]?)));
-        out
-    }
-
     /// Parameters of an arm.
     pub(super) fn size(&self) -> usize {
         self.widths.parameters()
@@ -211,45 +191,25 @@ impl Problem<'_> {
     /// Climbs from `start`, to which the free parameters are (very weakly) held. The slopes of the model were found
     /// among others that are not in it, `sought`, which count as zeros.
     pub(super) fn climb(&self, start: Vec<f64>, sought: &Sought, options: &JointOptions) -> Climb {
-        let mut ascent = self.begin(start, None, sought, options);
+        let mut ascent = self.begin(start, sought, options);
         ascent.finish(self, options);
         ascent.end(self)
     }
 
     /// The first part of a climb, after which it is clear what lies ahead: with few units, or under given penalties,
-    /// the prior has settled; with many it is near enough to where it settles to look for further terms. `before` is
-    /// such a climb with fewer columns, and where each parameter stood in it: with many units it goes on from there.
-    pub(super) fn begin(
-        &self,
-        start: Vec<f64>,
-        before: Option<(Ascent, Vec<Option<usize>>)>,
-        sought: &Sought,
-        options: &JointOptions,
-    ) -> Ascent {
+    /// the prior has settled; with many it is near enough to where it settles to look for further terms.
+    pub(super) fn begin(&self, start: Vec<f64>, sought: &Sought, options: &JointOptions) -> Ascent {
         let n = self.layout.len();
         let blocks = &self.layout.blocks;
         let center: Vec<f64> = (0..n).map(|j| if blocks[j].is_none() { start[j] } else { 0.0 }).collect();
-        let mut penalties: Vec<f64> =
+        let penalties: Vec<f64> =
             blocks.iter().map(|b| if b.is_none() { options.free_precision } else { options.first_penalty }).collect();
         let zero_counts: [f64; BLOCKS] = std::array::from_fn(|b| match b.checked_sub(BLOCKS / 2) {
             None => options.zero_count + sought.covariates[part_of(b)] as f64,
             Some(_) => sought.terms as f64,
         });
-        let mut prior = Prior::new(n, zero_counts, &penalties);
-        let (mut damping, mut iterations) = (options.first_damping, 0);
-        if let Some((before, places)) = before.filter(|(before, _)| before.is_rough) {
-            let mut phi = start;
-            for (j, at) in places.into_iter().enumerate() {
-                if let Some(at) = at {
-                    (phi[j], penalties[j]) = (before.here.phi[at], before.penalties[at]);
-                }
-            }
-            (prior.weights, damping, iterations) = (before.prior.weights, before.damping, before.iterations + 1);
-            let (here, path) = (self.at(phi), Vec::new());
-            let mut ascent = Ascent { center, here, damping, path, prior, penalties, iterations, is_rough: true };
-            ascent.settle(self, options);
-            return ascent;
-        }
+        let prior = Prior::new(n, zero_counts, &penalties);
+        let (damping, iterations) = (options.first_damping, 0);
         let thinned = (options.penalty == Penalty::Learned).then(|| self.thinned(options)).flatten();
         let Some(thinned) = thinned else {
             let (here, path) = (self.at(start), Vec::new());

@@ -31,7 +31,7 @@ use certainty::inverse_with_floor;
 pub use certainty::{Certainty, Spread, Spreads};
 use certificate::CONVERGED;
 pub use certificate::{Certificate, Flag};
-use climb::{Ascent, Climb, Layout, Problem, Role, Sought};
+use climb::{Climb, Layout, Problem, Role, Sought};
 pub use family::{Family, ShareTable};
 use likelihood::{Outcomes, Widths};
 use matrix::Cholesky;
@@ -328,15 +328,10 @@ fn describe_known(
     let sought = Sought { covariates: left_out, terms: terms.len() };
     let mut chosen: Vec<Chosen> = Vec::new();
     let mut round = 0;
-    let mut before: Option<(Vec<Column>, Layout, Ascent)> = None;
     let (columns, problem, climb) = loop {
         let (columns, widths) = arrange(&linear, &chosen, terms);
         let problem = search.problem(&columns, widths);
-        let before_and_places = before.take().map(|(old, layout, ascent)| {
-            let column_of: Vec<_> = columns.iter().map(|c| old.iter().position(|o| o == c)).collect();
-            (ascent, problem.layout.places_in(&layout, &column_of))
-        });
-        let mut ascent = problem.begin(search.phi(&problem.layout, &columns), before_and_places, &sought, options);
+        let mut ascent = problem.begin(search.phi(&problem.layout, &columns), &sought, options);
         if !ascent.is_rough {
             ascent.finish(&problem, options);
         }
@@ -353,7 +348,6 @@ fn describe_known(
             break (columns, problem, climb);
         }
         chosen.extend(entering);
-        before = Some((columns, problem.layout, ascent));
     };
     Ok(report(data, columns, problem, climb, chosen, terms, u_zero, flags))
 }
