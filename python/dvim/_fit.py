@@ -250,7 +250,18 @@ def fit(data: Any, **arguments: Any) -> Any:
             rows = [None if imputation is not None else Rows(f) for f in frames]
             return several(found, frame.kind, rows)
     warn(json.loads(analysis._run.warnings()))
+    warn_verdict(analysis)
     return analysis
+
+
+def warn_verdict(analysis: Analysis) -> None:
+    """Warns where an effect has reservations or should not be relied on, in the words that every page has."""
+    found = analysis._run.verdict()
+    if found is None or not found[2]:
+        return
+    said, reasons, _ = found
+    warn([{"code": "verdict", "severity": "warning", "column": None, "count": 0, "rows": [], "found": " ".join(said),
+           "rule": "an average can be relied on where every check holds", "remedy": " ".join(reasons)}], stacklevel=4)
 
 
 def _unusual(given: Mapping[str, Any]) -> list[str]:
