@@ -802,12 +802,14 @@ pub enum StudyPart {
     Accuracy,
     /// Beyond the paper: whether 95 % intervals hold and tests of heterogeneity have their size
     Coverage,
+    /// Beyond the paper: how often each word of the verdict is wrong, in worlds with and without flaws; use --n 2000
+    Verdict,
 }
 
 impl StudyPart {
     /// Whether it is no part of the paper's study.
     pub fn is_beyond_the_paper(self) -> bool {
-        matches!(self, StudyPart::Accuracy | StudyPart::Coverage)
+        matches!(self, StudyPart::Accuracy | StudyPart::Coverage | StudyPart::Verdict)
     }
 }
 

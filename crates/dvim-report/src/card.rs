@@ -75,7 +75,8 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
 /// Whether the data support the answer, with every reason and remedy.
 fn verdict(summary: &Summary) -> String {
     let Some(v) = &summary.verdict else {
-        return "<p style=\"margin:0 0 .6em\">Whether the data support it was not judged: the run has no audit.</p>".into();
+        return "<p style=\"margin:0 0 .6em\">Whether the data support it was not judged: the run has no audit.</p>"
+            .into();
     };
     let ([cure, time], reasons) = v.lines(&Python);
     let colour = |s: &str| match s {

@@ -112,8 +112,7 @@ pub fn rows(settings: &Settings, records: &Records, reps: usize) -> Vec<Row> {
     let mut out = Vec::new();
     for (place, world) in worlds::all().into_iter().enumerate() {
         let of_world = jobs.iter().filter(|j| j.place() == place);
-        let found: Vec<&Said> =
-            of_world.filter_map(|j| records.get(&j.key())?.verdicts.as_ref()).flatten().collect();
+        let found: Vec<&Said> = of_world.filter_map(|j| records.get(&j.key())?.verdicts.as_ref()).flatten().collect();
         if found.is_empty() {
             continue;
         }
@@ -186,8 +185,7 @@ pub fn csv(found: &[Row]) -> Vec<u8> {
 }
 
 fn grid(found: &[Row]) -> (Vec<String>, Vec<Vec<String>>) {
-    let columns =
-        ["Worlds", "effect", "analyses", "missed", "supported", "reserved", "not settled", "not reliable"];
+    let columns = ["Worlds", "effect", "analyses", "missed", "supported", "reserved", "not settled", "not reliable"];
     let words = |c: &Count| match c.n {
         0 => "—".to_string(),
         n => format!("{n} ({:.0} %)", 100.0 * c.missed as f64 / n as f64),

@@ -144,9 +144,8 @@ impl Form {
                 let chance = |e: f64| if treated[q] { e } else { 1.0 - e };
                 let (rho, more) = (residual(side, q), &added[side]);
                 own.push(effect + sign * rho / chance(e[q]));
-                other.push(
-                    effect + more.treated[q] - more.control[q] + sign * (rho - more[arm][q]) / chance(richer[q]),
-                );
+                other
+                    .push(effect + more.treated[q] - more.control[q] + sign * (rho - more[arm][q]) / chance(richer[q]));
             }
             let total: f64 = weight.iter().sum();
             let mean = |v: &[f64]| v.iter().zip(&weight).map(|(v, w)| v * w).sum::<f64>() / total;

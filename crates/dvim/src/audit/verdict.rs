@@ -371,7 +371,9 @@ fn overlap(audit: &Audit, reasons: &mut Vec<Reason>) {
             "{:.0} % of patients had a chance of treatment below 5 % or above 95 %: the arms hardly overlap there",
             100.0 * o.extreme_share
         ),
-        remedy: Remedy::action(format!("report the average of the {label} (population `{who}`), or leave out patients whom only one arm has")),
+        remedy: Remedy::action(format!(
+            "report the average of the {label} (population `{who}`), or leave out patients whom only one arm has"
+        )),
     });
 }
 
