@@ -145,7 +145,6 @@ pub fn all() -> Vec<World> {
     use Assignment as A;
     use Censoring as C;
     use Prognosis as G;
-    let some = Some;
     worlds! {
         "randomised": {
             "trial" {}
@@ -180,10 +179,10 @@ pub fn all() -> Vec<World> {
             "ring, other prognosis" { assignment: A::Ring(1.5) }
         }
         "leaked": {
-            "time as a covariate" { leak: some(Leak::Time) }
-            "event as a covariate" { leak: some(Leak::Event) }
-            "survival as a covariate" { leak: some(Leak::Survival), assignment: A::Linear(0.6) }
-            "landmark as a covariate" { leak: some(Leak::Landmark) }
+            "time as a covariate" { leak: Some(Leak::Time) }
+            "event as a covariate" { leak: Some(Leak::Event) }
+            "survival as a covariate" { leak: Some(Leak::Survival), assignment: A::Linear(0.6) }
+            "landmark as a covariate" { leak: Some(Leak::Landmark) }
         }
         "censored": {
             "many censored at random" { censoring: C::Random(0.8) }
@@ -198,10 +197,10 @@ pub fn all() -> Vec<World> {
             "2 % have the event" { event: (-4.0, -0.5, 0.0) }
         }
         "tiny": {
-            "trial of 150" { n_units: some(150) }
-            "trial of 80" { n_units: some(80) }
-            "confounded, 150" { n_units: some(150), assignment: A::Linear(0.8) }
-            "confounded, 300" { n_units: some(300), assignment: A::Linear(0.8) }
+            "trial of 150" { n_units: Some(150) }
+            "trial of 80" { n_units: Some(80) }
+            "confounded, 150" { n_units: Some(150), assignment: A::Linear(0.8) }
+            "confounded, 300" { n_units: Some(300), assignment: A::Linear(0.8) }
         }
         "without overlap": {
             "steep" { assignment: A::Cliff(4.0) }
@@ -267,7 +266,7 @@ fn and(x: &[f64; P]) -> f64 {
 }
 
 fn square(x: &[f64; P]) -> f64 {
-    x[0].min(4.0).max(-4.0).powi(2) - 1.0
+    x[0].clamp(-4.0, 4.0).powi(2) - 1.0
 }
 
 /// One patient as the world made it.
