@@ -186,7 +186,9 @@ def fit(data: Any, **arguments: Any) -> Any:
     splits, folds, latency, learners, penalty
         Of the adjusted estimator: honest splits in all (by default ten deals up to 2,000 patients, fewer for more, one from 15,000); splits that share one deal at most, each
         patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
-        ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what holds the slopes of its models:
+        ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what curves are learned by: ``"all"``
+        (a cure model, and proportional hazards as far as they predict better), ``"cure"`` or ``"hazards"`` alone; what holds
+        the slopes of its models:
         ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
     train_fraction, metric, scale
         Of the paper's estimator: share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``.
