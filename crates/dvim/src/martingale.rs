@@ -7,7 +7,7 @@
 //! `ρ_m = −∫₀^Y {L(u) + (m − u) s/(1 − s)} dM(u) / {S(u) G(u)}`,  `L(u) = ∫_u^H (1 − F(t)/F(H)) dt`,
 //!
 //! have mean `S_true(H) − S(H)` and, to first order, `m_true − m` (and `ρ_S(t)`, up to `Y ∧ t`, likewise at any time)
-//! if censoring depends on the arm alone: the residual
+//! if G is right, given the arm or the covariates: the residual
 //! parts of the efficient influence functions of S(H) and of `m = E[T | T < H]` [Robins & Rotnitzky 1992; Bai, Tsiatis
 //! & O'Brien 2013]. The second is the first-order change of `m = (∫₀ᴴ S − H S(H))/(1 − S(H))`: `A(u) + (m − H) S(H)`
 //! over `1 − S(H)` with `A(u) = ∫_u^H S`, in which H drops out. Averages with correct intervals are made of them

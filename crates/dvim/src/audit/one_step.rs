@@ -19,7 +19,7 @@
 //! corrected mean the correction counted twice: the one-step mean time then covered 93 % at n = 2,000 and the test of
 //! heterogeneity rejected 15 % where the effect is constant.
 //!
-//! What it rests on: no unmeasured confounder; censoring that depends on the arm alone.
+//! What it rests on: no unmeasured confounder; censoring that the arm and the covariates explain (`nuisance`).
 
 use super::average::{AverageEffect, Means, Populations, describe};
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Shapes, Tested, Varies};
