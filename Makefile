@@ -1,11 +1,29 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test site reference figures same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
 
 test:
 	tests/run
+
+# The documentation as a site, into target/site. It loads nothing from anywhere else; open target/site/index.html.
+site: .venv/site
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+
+# The pages of docs/reference, from the code.
+reference:
+	cargo build --quiet
+	python3 site/reference.py
+
+# Every picture of the documentation, by the lines that stand beside it. Needs the Python package and Chromium.
+figures: .venv/site
+	cargo build --quiet
+	.venv/bin/python site/figures.py
+
+.venv/site: site/requirements.txt .venv/ready
+	.venv/bin/pip install --quiet --disable-pip-version-check -r site/requirements.txt
+	touch $@
 
 # Two binaries, byte for byte: make same-bytes OLD=/tmp/base/dvim [NEW=target/debug/dvim]
 NEW ?= target/debug/dvim

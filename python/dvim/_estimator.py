@@ -52,7 +52,7 @@ class DoubleMatching(BaseEstimator):  # type: ignore[misc, unused-ignore]
         estimator: str = "adjusted",
         group_size: int | str | None = None,
         splits: int | None = None,
-        folds: int = 10,
+        folds: int | None = None,
         latency: str = "auto",
         learners: str = "all",
         penalty: str | float = "prior",

@@ -113,7 +113,7 @@ def fit(
     estimator: str = "adjusted",
     group_size: int | str | None = None,
     splits: int | None = None,
-    folds: int = 10,
+    folds: int | None = None,
     latency: str = "auto",
     learners: str = "all",
     penalty: str | float = "prior",
@@ -184,7 +184,7 @@ def fit(data: Any, **arguments: Any) -> Any:
     group_size
         K: patients of each arm in each match group. Chosen from the data (``"auto"``), or 50 with ``estimator="paper"``.
     splits, folds, latency, learners, penalty
-        Of the adjusted estimator: honest splits in all (by default ten deals up to 2,000 patients, fewer for more, one from 15,000); splits that share one deal at most, each
+        Of the adjusted estimator: honest splits in all (by default ten deals up to 2,000 patients, fewer for more, one from 15,000; as many as ``folds`` where only these are given); splits that share one deal at most (10), each
         patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
         ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what curves are learned by: ``"all"``
         (a cure model, and proportional hazards as far as they predict better), ``"cure"`` or ``"hazards"`` alone; what holds
@@ -253,7 +253,18 @@ def fit(data: Any, **arguments: Any) -> Any:
             rows = [None if imputation is not None else Rows(f) for f in frames]
             return several(found, frame.kind, rows)
     warn(json.loads(analysis._run.warnings()))
+    warn_verdict(analysis)
     return analysis
+
+
+def warn_verdict(analysis: Analysis) -> None:
+    """Warns where an effect has reservations or should not be relied on, in the words that every page has."""
+    found = analysis._run.verdict()
+    if found is None or not found[2]:
+        return
+    said, reasons, _ = found
+    warn([{"code": "verdict", "severity": "warning", "column": None, "count": 0, "rows": [], "found": " ".join(said),
+           "rule": "an average can be relied on where every check holds", "remedy": " ".join(reasons)}], stacklevel=4)
 
 
 def _unusual(given: Mapping[str, Any]) -> list[str]:

@@ -90,6 +90,8 @@ pub enum Command {
     Explore(ExploreArgs),
     /// Say whether a run can be relied on: intervals, follow-up, balance, sensitivity
     Audit(AuditArgs),
+    /// Draw outcomes anew for the patients of a run, and say how far off the same analysis is
+    Rehearse(RehearseArgs),
     /// Write the report of a run: one page for a browser or a printer
     Report(ReportArgs),
     /// Write survival curves of a run as a table: of the arms, or of patients
@@ -567,6 +569,34 @@ pub struct AuditArgs {
     pub threads: ThreadArgs,
 }
 
+/// `dvim rehearse`.
+#[derive(Args)]
+#[command(after_help = "Example: dvim rehearse run --repeats 50 --figure rehearsal.svg")]
+pub struct RehearseArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// Cohorts to draw and analyse: half from the curves that were learned, half from rougher ones
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub repeats: u32,
+    /// Write every rehearsal as a table
+    #[arg(short, long, value_name = "FILE.csv")]
+    pub output: Option<PathBuf>,
+    /// Draw the intervals of the averages around the truth
+    #[arg(long, value_name = "FILE.svg")]
+    pub figure: Option<PathBuf>,
+    /// Unit of time, for the figure
+    #[arg(long, value_name = "UNIT")]
+    pub time_unit: Option<String>,
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
 /// `dvim match`.
 #[derive(Args)]
 #[command(after_help = "Example: dvim match run 17")]
@@ -806,12 +836,14 @@ pub enum StudyPart {
     Accuracy,
     /// Beyond the paper: whether 95 % intervals hold and tests of heterogeneity have their size
     Coverage,
+    /// Beyond the paper: how often each word of the verdict is wrong, in worlds with and without flaws; use --n 2000
+    Verdict,
 }
 
 impl StudyPart {
     /// Whether it is no part of the paper's study.
     pub fn is_beyond_the_paper(self) -> bool {
-        matches!(self, StudyPart::Accuracy | StudyPart::Coverage)
+        matches!(self, StudyPart::Accuracy | StudyPart::Coverage | StudyPart::Verdict)
     }
 }
 

@@ -137,6 +137,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Fit(args) => commands::fit::run(&args),
         Command::Match(args) => commands::match_groups::run(&args),
         Command::Audit(args) => commands::audit::run(&args),
+        Command::Rehearse(args) => commands::rehearse::run(&args),
         Command::Curves(args) => commands::curves::run(&args),
         Command::Plot(args) => commands::plot::run(&args),
         Command::Report(args) => commands::report::run(&args),

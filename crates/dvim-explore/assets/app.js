@@ -211,8 +211,8 @@ async function overview() {
     h('h2', {}, 'Can it be relied on?'),
     !run.audited && h('p', { class: 'verdict warn' }, 'The run was made without an audit: ', h('code', {}, 'dvim audit'), ' says whether follow-up suffices and how sure the averages are.'),
     run.verdict
-      ? [['cure_effect', 'time_effect'].map((name) => h('p', { class: `verdict ${run.verdict[name].support === 'supported' ? '' : 'warn'}`, 'data-verdict': run.verdict[name].support }, run.verdict[name].words)),
-        run.verdict.reasons.length > 0 && h('ul', { id: 'reasons' }, run.verdict.reasons.map((r) => h('li', {}, r.serious && h('b', {}, 'Serious: '), capital(r.words), '.')))]
+      ? [['cure_effect', 'time_effect'].map((name, i) => h('p', { class: `verdict ${run.verdict[name].support === 'supported' ? '' : 'warn'}`, 'data-verdict': run.verdict[name].support }, run.verdict_lines[0][i])),
+        run.verdict.reasons.length > 0 && h('ul', { id: 'reasons' }, run.verdict_lines[1].map((words) => h('li', {}, words)))]
       : verdicts.map(([population, verdict, words]) => h('p', { class: `verdict ${verdict === 'sufficient' ? '' : 'warn'}`, 'data-arm': population }, capital(words))),
     run.worries.length ? [h('p', {}, 'What to keep in mind:'), h('ul', {}, run.worries.map((w) => h('li', {}, w)))] : h('p', {}, 'No patient’s estimate is flagged and every model converged.'),
     h('p', {}, 'In ', h('a', { href: '/report', target: '_blank' }, 'the report'), ': ', REPORT.map(([id, words], i) => [i > 0 && ' · ', h('a', { href: `/report#${id}`, target: '_blank' }, words)])),

@@ -225,6 +225,8 @@ struct RunAnswer {
     how: String,
     audited: bool,
     verdict: Option<VerdictRecord>,
+    /// The verdict on both effects, and every reason with its remedy, in words.
+    verdict_lines: Option<([String; 2], Vec<String>)>,
     follow_up: Vec<[String; 3]>,
     worries: Vec<String>,
     covariates: Vec<CovariateAnswer>,
@@ -259,6 +261,7 @@ impl RunAnswer {
             how: learning::sentence(analysis).replace('\n', " "),
             audited: summary.audit.is_some(),
             verdict: summary.verdict.clone(),
+            verdict_lines: summary.verdict.as_ref().map(|v| v.lines(&CommandLine)),
             follow_up: (summary.audit.iter().flat_map(|a| &a.follow_up))
                 .map(|f| [f.population.clone(), f.verdict.clone(), f.words.clone()])
                 .collect(),

@@ -233,6 +233,13 @@ impl Run {
         }
     }
 
+    /// The verdict on both effects, and every reason with its remedy, in Python's words; whether there is a doubt.
+    fn verdict(&self) -> Option<([String; 2], Vec<String>, bool)> {
+        let verdict = self.0.summary().verdict.as_ref()?;
+        let (said, reasons) = verdict.lines(&dvim_report::spell::Python);
+        Some((said, reasons, verdict.is_doubtful()))
+    }
+
     /// `summary.json`.
     fn summary(&self) -> String {
         json(self.0.summary())

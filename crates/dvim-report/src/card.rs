@@ -7,6 +7,7 @@ use crate::figures::{self, Look};
 use crate::learning;
 use crate::plot::escape;
 use crate::record::Summary;
+use crate::spell::Python;
 use crate::text::{answer, grouped, short, worries};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::Cohort;
@@ -53,6 +54,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
         row("cure effect, points", "cure_effect", 100.0),
         row("time effect", "time_effect", 1.0),
     );
+    out += &verdict(summary);
     out += &histograms(analysis, summary);
     let mut list = worries(summary, analysis, cohort);
     list.extend(summary.warnings.iter().map(|w| {
@@ -68,6 +70,30 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
         );
     }
     out + "</div>"
+}
+
+/// Whether the data support the answer, with every reason and remedy.
+fn verdict(summary: &Summary) -> String {
+    let Some(v) = &summary.verdict else {
+        return "<p style=\"margin:0 0 .6em\">Whether the data support it was not judged: the run has no audit.</p>"
+            .into();
+    };
+    let ([cure, time], reasons) = v.lines(&Python);
+    let colour = |s: &str| match s {
+        "supported" => "#1a6b3c",
+        "not_reliable" => "#a3261c",
+        _ => "#7a5200",
+    };
+    let said = [(&v.cure_effect, cure), (&v.time_effect, time)].map(|(of, words)| {
+        let style = format!("margin:0 0 .3em;color:{}", colour(&of.support));
+        format!("<p style=\"{style}\"><b>{}</b></p>", escape(&words))
+    });
+    let items: String = reasons.iter().map(|r| format!("<li>{}</li>", escape(r))).collect();
+    let list = match items.is_empty() {
+        true => String::new(),
+        false => format!("<ul style=\"margin:0 0 .6em;padding-left:1.2em\">{items}</ul>"),
+    };
+    said.concat() + &list
 }
 
 fn histograms(analysis: &Analysis, summary: &Summary) -> String {

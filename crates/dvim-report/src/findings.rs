@@ -3,9 +3,11 @@
 use crate::record::ByArm;
 use dvim::internal::audit::baseline::BaselineRow;
 use dvim::internal::audit::individual::{Individual, Quadrants, Spread};
-use dvim::internal::audit::verdict::Verdict;
+use dvim::internal::audit::verdict::{Remedy, Support, Verdict};
 use dvim::internal::cohort::Arm;
 use dvim::internal::estimand::Estimand;
+use dvim::internal::phrase::{Face, Value, harmless};
+use dvim::internal::setting::Setting;
 use serde::{Deserialize, Serialize};
 
 /// A covariate of one arm.
@@ -140,10 +142,68 @@ pub struct ReasonRecord {
     pub cure_effect: bool,
     /// Whether it concerns the time effect.
     pub time_effect: bool,
-    /// Whether it makes the number unreliable.
-    pub serious: bool,
+    /// `note`, `reservation` or `serious`.
+    pub weight: String,
     /// For a person.
     pub words: String,
+    /// What can be done about it.
+    pub remedy: RemedyRecord,
+}
+
+/// A setting with a value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingRecord {
+    /// Its name, in small letters and hyphens.
+    pub setting: String,
+    /// Its value: a number or a text.
+    pub value: serde_json::Value,
+}
+
+/// What can be done about a reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RemedyRecord {
+    /// For a person, without the names of settings.
+    pub words: String,
+    /// Settings with which a fit would do it.
+    pub settings: Vec<SettingRecord>,
+}
+
+impl From<&Remedy> for RemedyRecord {
+    fn from(r: &Remedy) -> RemedyRecord {
+        let value = |v: &Value| match v {
+            Value::Number(x) => serde_json::Value::from(*x),
+            other => serde_json::Value::from(other.to_string()),
+        };
+        let setting = |(s, v): &(Setting, Value)| SettingRecord { setting: s.name().into(), value: value(v) };
+        RemedyRecord { words: r.words.clone(), settings: r.settings.iter().map(setting).collect() }
+    }
+}
+
+impl RemedyRecord {
+    /// The remedy in the words of a face: `match exactly on year (--exact year)`.
+    pub fn spelled(&self, face: &dyn Face) -> String {
+        let value = |v: &serde_json::Value| match v {
+            serde_json::Value::Number(x) => Value::Number(x.as_f64().unwrap_or(f64::NAN)),
+            other => Value::Text(other.as_str().map_or_else(|| other.to_string(), str::to_string)),
+        };
+        let spell = |s: &SettingRecord| Some(face.setting(Setting::named(&s.setting)?, Some(&value(&s.value))));
+        let settings: Vec<String> = self.settings.iter().filter_map(spell).collect();
+        let words = harmless(&self.words).into_owned();
+        if settings.is_empty() { words } else { format!("{words} ({})", harmless(&settings.join(", "))) }
+    }
+}
+
+impl ReasonRecord {
+    /// The reason and its remedy in the words of a face, as every page and message says them.
+    pub fn spelled(&self, face: &dyn Face) -> String {
+        let about = match (self.cure_effect, self.time_effect) {
+            (true, false) => "Cure effect",
+            (false, true) => "Time effect",
+            _ => "Both effects",
+        };
+        let weight = if self.weight == "reservation" { String::new() } else { format!(" ({})", self.weight) };
+        format!("{about}{weight}: {}. Remedy: {}.", harmless(&self.words), self.remedy.spelled(face))
+    }
 }
 
 /// Whether the data support one effect.
@@ -153,6 +213,16 @@ pub struct SupportRecord {
     pub support: String,
     /// For a person.
     pub words: String,
+    /// How often this word was wrong in the study of verdicts; `null` where the study says nothing of it.
+    #[serde(default)]
+    pub rate: Option<String>,
+}
+
+impl SupportRecord {
+    /// The words, and how often they were wrong.
+    pub fn spelled(&self) -> String {
+        self.rate.as_ref().map_or_else(|| self.words.clone(), |rate| format!("{} {rate}", self.words))
+    }
 }
 
 /// Whether the data support the answer.
@@ -169,8 +239,8 @@ pub struct VerdictRecord {
 impl From<&Verdict> for VerdictRecord {
     fn from(v: &Verdict) -> VerdictRecord {
         let support = |side: Estimand| {
-            let found = v.support[side as usize];
-            SupportRecord { support: found.name().into(), words: found.words(side) }
+            let found = v.support[side];
+            SupportRecord { support: found.name().into(), words: found.words(side), rate: v.worth[side].clone() }
         };
         VerdictRecord {
             cure_effect: support(Estimand::Cure),
@@ -180,12 +250,28 @@ impl From<&Verdict> for VerdictRecord {
                 .iter()
                 .map(|r| ReasonRecord {
                     code: r.code.into(),
-                    cure_effect: r.sides[0],
-                    time_effect: r.sides[1],
-                    serious: r.serious,
+                    cure_effect: r.sides.cure,
+                    time_effect: r.sides.time,
+                    weight: r.weight.name().into(),
                     words: r.words.clone(),
+                    remedy: (&r.remedy).into(),
                 })
                 .collect(),
         }
+    }
+}
+
+impl VerdictRecord {
+    /// The verdict on both effects, and every reason with its remedy, in the words of a face. The terminal, the report,
+    /// the explorer, the notebook's card and Python's warnings show these lines.
+    pub fn lines(&self, face: &dyn Face) -> ([String; 2], Vec<String>) {
+        let said = [&self.cure_effect, &self.time_effect].map(SupportRecord::spelled);
+        (said, self.reasons.iter().map(|r| r.spelled(face)).collect())
+    }
+
+    /// Whether an effect is called not reliable, or has reservations.
+    pub fn is_doubtful(&self) -> bool {
+        let doubtful = [Support::NotReliable, Support::Reserved].map(Support::name);
+        [&self.cure_effect, &self.time_effect].iter().any(|s| doubtful.contains(&s.support.as_str()))
     }
 }

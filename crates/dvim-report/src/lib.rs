@@ -9,6 +9,7 @@ pub mod learning;
 pub mod figures;
 pub mod findings;
 pub mod record;
+pub mod rehearsal;
 pub mod report;
 pub mod batch;
 pub mod spell;

@@ -701,7 +701,7 @@ impl Summary {
             models: ByArm::map(|z| ModelRecord::from(&analysis.fit.description.models[z])),
             adjusted: CrossFitRecord::of(&analysis.fit),
             average_effects: audit.averages.iter().map(AverageRecord::from).collect(),
-            verdict: Some((&Verdict::of(analysis, audit)).into()),
+            verdict: Some((&Verdict::of(cohort, analysis, audit)).into()),
             baseline: baseline.iter().map(BaselineRecord::from).collect(),
             individual: Some((&individual).into()),
             flags: flags.collect(),

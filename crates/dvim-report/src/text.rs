@@ -6,6 +6,7 @@ use crate::learning;
 pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
+use crate::spell::CommandLine;
 use crate::terminal::Terminal;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::{Arm, Cohort};
@@ -221,9 +222,10 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         let _ = writeln!(out, "{words}");
     }
     if let Some(v) = &s.verdict {
-        let _ = writeln!(out, "{}\n{}", v.cure_effect.words, v.time_effect.words);
-        v.reasons.iter().for_each(|r| {
-            let _ = writeln!(out, "  - {}{}", if r.serious { "serious: " } else { "" }, r.words);
+        let ([cure, time], reasons) = v.lines(&CommandLine);
+        let _ = writeln!(out, "{cure}\n{time}");
+        reasons.iter().for_each(|r| {
+            let _ = writeln!(out, "  - {r}");
         });
     }
     let (t, c) = (&s.counts.treated, &s.counts.control);

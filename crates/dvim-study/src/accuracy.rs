@@ -102,7 +102,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         own,
         matched(ESTIMATORS[ADJUSTED], &same),
     ];
-    Ok(Record { key: job.key(), cells, intervals: None })
+    Ok(Record { key: job.key(), cells, intervals: None, verdicts: None })
 }
 
 /// One scenario of the table.

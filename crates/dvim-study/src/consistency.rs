@@ -62,5 +62,5 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         let time = effects.time.iter().enumerate().map(|(q, t)| Some((*t)? - truth(q).time_effect()));
         Cell::of(name, k, cure, time)
     });
-    Ok(Record { key: job.key(), cells: cells.to_vec(), intervals: None })
+    Ok(Record { key: job.key(), cells: cells.to_vec(), intervals: None, verdicts: None })
 }

@@ -62,7 +62,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
         let found = analysis::run(&world.cohort, &Options { confidence: CONFIDENCE, ..options }, &Unwatched)?;
         look(name, job.scenario(), &world, &found, &mut out)?;
     }
-    Ok(Record { key: job.key(), cells: Vec::new(), intervals: Some(out) })
+    Ok(Record { key: job.key(), cells: Vec::new(), intervals: Some(out), verdicts: None })
 }
 
 fn look(name: &str, scenario: Scenario, world: &Simulated, found: &Analysis, out: &mut Intervals) -> Result<(), Error> {

@@ -67,5 +67,5 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
             cells.push(Cell::of(method.name(), *k, found.cure_errors(effects), found.time_errors(effects)));
         }
     }
-    Ok(Record { key: job.key(), cells, intervals: None })
+    Ok(Record { key: job.key(), cells, intervals: None, verdicts: None })
 }

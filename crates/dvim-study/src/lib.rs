@@ -6,7 +6,7 @@
 //! 3. [`oracle`]: what only a simulation can estimate.
 //! 4. [`dataset`]: every method on one data set.
 //! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`], [`curves`]: the product's own estimators,
-//!    beyond the paper.
+//!    beyond the paper; [`verdict`]: whether its verdicts are right, in [`worlds`] of their own.
 //! 6. [`runner`]: runs jobs on all threads and hands over each record as it is made.
 //! 7. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
 //!
@@ -15,6 +15,7 @@
 //! records alone, in their order: the same seed gives the same table on any number of threads.
 
 pub mod paper;
+pub mod worlds;
 pub mod record;
 pub mod oracle;
 pub mod dataset;
@@ -23,6 +24,7 @@ pub mod weights;
 pub mod accuracy;
 pub mod coverage;
 pub mod curves;
+pub mod verdict;
 pub mod runner;
 pub mod table;
 pub mod decomposition;

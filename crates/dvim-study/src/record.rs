@@ -1,5 +1,6 @@
 //! What is measured, and on which data set.
 
+use crate::worlds;
 use dvim::internal::simulate::Scenario;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,8 @@ pub enum Experiment {
     Accuracy,
     /// Whether intervals hold and tests have their size.
     Coverage,
+    /// Whether verdicts are right, in worlds of their own.
+    Verdict,
 }
 
 impl Experiment {
@@ -50,6 +53,7 @@ impl Experiment {
             Experiment::Weights => "weights",
             Experiment::Accuracy => "accuracy",
             Experiment::Coverage => "coverage",
+            Experiment::Verdict => "verdict",
         }
     }
 }
@@ -63,7 +67,7 @@ pub struct Job {
     pub experiment: Experiment,
     /// Units.
     pub n_units: usize,
-    /// Position in [`Scenario::ALL`], of which the paper's are the first.
+    /// Position in [`Scenario::ALL`], of which the paper's are the first; of verdicts, in [`worlds::all`].
     scenario: usize,
 }
 
@@ -75,6 +79,16 @@ impl Job {
         Job { rep, experiment, n_units, scenario }
     }
 
+    /// A job on a world of verdicts, by its position.
+    pub fn of_world(world: usize, n_units: usize, rep: usize) -> Job {
+        Job { rep, experiment: Experiment::Verdict, n_units, scenario: world }
+    }
+
+    /// The position of its scenario, or of its world.
+    pub fn place(&self) -> usize {
+        self.scenario
+    }
+
     /// The scenario.
     pub fn scenario(&self) -> Scenario {
         Scenario::ALL[self.scenario]
@@ -82,7 +96,11 @@ impl Job {
 
     /// Its name in records.
     pub fn key(&self) -> String {
-        format!("{}/{}/{}/{}", self.experiment.name(), self.scenario().name(), self.n_units, self.rep)
+        let name = match self.experiment {
+            Experiment::Verdict => worlds::all()[self.scenario].name,
+            _ => self.scenario().name(),
+        };
+        format!("{}/{name}/{}/{}", self.experiment.name(), self.n_units, self.rep)
     }
 
     /// The seed of its data set. It does not depend on the experiment: with and without confounding the same units
@@ -168,6 +186,26 @@ pub struct Record {
     /// What the intervals held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
+    /// What the verdict said of each effect; empty where the cohort was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<Vec<Said>>,
+}
+
+/// The verdict on an average, with its interval; what it should hold is known to the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Said {
+    /// `cure_effect` or `time_effect`.
+    pub effect: String,
+    /// The word.
+    pub support: String,
+    /// The estimate.
+    pub estimate: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The checks that failed, each with its weight.
+    pub reasons: Vec<String>,
 }
 
 /// The intervals and tests of one data set.
@@ -274,7 +312,8 @@ mod tests {
     fn a_record_reads_back() {
         let cell = Cell::of("mcm-knn", 50, [0.1, -0.3].into_iter(), [Some(2.0), None].into_iter());
         assert_eq!((cell.cure_mae, cell.time_undefined), (0.2, 0.5));
-        let record = Record { key: "base/cure-only/20000/0".into(), cells: vec![cell], intervals: None };
+        let record =
+            Record { key: "base/cure-only/20000/0".into(), cells: vec![cell], intervals: None, verdicts: None };
         assert_eq!(Record::from_line(&record.to_line()), Some(record.clone()));
         let line = record.to_line();
         assert_eq!(Record::from_line(&line[..line.len() - 3]), None);

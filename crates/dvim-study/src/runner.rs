@@ -2,7 +2,7 @@
 
 use crate::paper::Table;
 use crate::record::{Experiment, Job, Record, Settings};
-use crate::{accuracy, consistency, coverage, dataset, weights};
+use crate::{accuracy, consistency, coverage, dataset, verdict, weights};
 use dvim::internal::error::Error;
 use dvim::internal::simulate::Scenario;
 use dvim::internal::watch::Watch;
@@ -28,6 +28,7 @@ pub fn run_job(settings: &Settings, job: &Job) -> Result<Record, Error> {
         Experiment::Weights => weights::record(settings, job),
         Experiment::Accuracy => accuracy::record(settings, job),
         Experiment::Coverage => coverage::record(settings, job),
+        Experiment::Verdict => verdict::record(settings, job),
     }
 }
 

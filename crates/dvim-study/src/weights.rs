@@ -206,7 +206,7 @@ pub fn record(settings: &Settings, job: &Job) -> Result<Record, Error> {
     for power in POWERS {
         measure(&power_name(power), [power_weights(&b, power), power_weights(&l, power)]);
     }
-    Ok(Record { key: job.key(), cells, intervals: None })
+    Ok(Record { key: job.key(), cells, intervals: None, verdicts: None })
 }
 
 #[cfg(test)]

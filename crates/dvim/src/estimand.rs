@@ -33,6 +33,14 @@ impl Estimand {
             Estimand::Time => "time",
         }
     }
+
+    /// The name of its effect in files: "cure_effect" or "time_effect".
+    pub fn effect(self) -> &'static str {
+        match self {
+            Estimand::Cure => "cure_effect",
+            Estimand::Time => "time_effect",
+        }
+    }
 }
 
 /// A value for each estimand.

@@ -87,6 +87,7 @@ mod audit;
 mod imputation;
 mod contrasts;
 mod simulate;
+mod rehearsal;
 
 pub use analysis::{Analysis, run};
 pub use arm::{Arm, ByArm};
@@ -120,6 +121,6 @@ pub mod internal {
         setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival,
         interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale,
         options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview,
-        compare, audit, imputation, contrasts, simulate,
+        compare, audit, imputation, contrasts, simulate, rehearsal,
     );
 }

@@ -30,6 +30,10 @@ const ROUNDS: [usize; 6] = [0, 10, 20, 40, 80, 120];
 const GROWTH: Growth = Growth { depth: 3, rate: 0.1, ridge: 5.0, fewest: 20, caution: 0.0 };
 /// A richer model must predict better by this many standard errors.
 const CAUTION: f64 = 2.0;
+/// The same for what is only balanced, which costs little where it is noise.
+const LITTLE_CAUTION: f64 = 1.0;
+/// Standard deviations beyond which a residual counts as this far.
+const FAR: f64 = 4.0;
 /// Units that the models learn from, at most.
 const MOST_UNITS: usize = 50_000;
 
@@ -121,15 +125,15 @@ struct OutOfFold {
     scores: Vec<[f64; ROUNDS.len()]>,
 }
 
-/// The number of trees whose loss is least, if by enough; 0 else. `difference` is a unit's loss at a number of trees
-/// less that without.
-fn chosen(units: &[u32], difference: impl Fn(usize, usize) -> f64) -> usize {
+/// The number of trees whose loss is least, if by this many standard errors; 0 else. `difference` is a unit's loss at a
+/// number of trees less that without.
+fn chosen(units: &[u32], caution: f64, difference: impl Fn(usize, usize) -> f64) -> usize {
     let n = units.len() as f64;
     let score = |r: usize| {
         let all: Vec<f64> = units.iter().map(|&i| difference(i as usize, r)).collect();
         let mean = all.iter().sum::<f64>() / n;
         let square: f64 = all.iter().map(|d| (d - mean) * (d - mean)).sum();
-        mean + CAUTION * (square / (n - 1.0).max(1.0) / n).sqrt()
+        mean + caution * (square / (n - 1.0).max(1.0) / n).sqrt()
     };
     let mut best = (0, 0.0);
     for r in 1..ROUNDS.len() {
@@ -210,7 +214,7 @@ impl Propensity {
             let score = found.scores[i][r];
             cohort.weight(i) * (log1pexp(score) - treated(i) * score)
         };
-        let best = chosen(&all, |i, r| loss(i, r) - loss(i, 0));
+        let best = chosen(&all, CAUTION, |i, r| loss(i, r) - loss(i, 0));
         let auc = |r: usize| area(&found.scores, r, |i| cohort.arm(i) == Arm::Treated);
         Propensity {
             of_unit: found.scores.iter().map(|s| expit(s[best])).collect(),
@@ -218,6 +222,51 @@ impl Propensity {
             auc: [auc(0), auc(best)],
         }
     }
+}
+
+/// What covariates still explain of the residuals of an arm, for every unit of the cohort, by boosted trees that did
+/// not see the unit; `None` where they explain nothing in units that they did not see.
+pub(crate) fn left_in(
+    cohort: &Cohort,
+    rows: &Rows<'_>,
+    arm: Arm,
+    residual: impl Fn(usize) -> f64 + Sync,
+) -> Option<Vec<f64>> {
+    let (folds, units) = (folds_of(cohort), cohort.units_of(arm));
+    let n_folds = folds.iter().copied().max().map_or(1, |f| f as usize + 1);
+    if rows.p == 0 || units.len() < 4 * GROWTH.fewest {
+        return None;
+    }
+    let seen = spread_of(&units, &residual);
+    // One far residual must not carry a tree.
+    let near = |i: usize| residual(i).clamp(seen.0 - FAR * seen.1, seen.0 + FAR * seen.1);
+    let of_folds: Vec<Vec<(u32, [f64; ROUNDS.len()])>> = (0..n_folds)
+        .into_par_iter()
+        .map(|fold| {
+            let training = units.iter().copied().filter(|&i| folds[i as usize] as usize != fold);
+            let training = thinned(training.collect());
+            let start = spread_of(&training, near).0;
+            let slopes = |i: usize, score: f64| (cohort.weight(i) * (near(i) - score), cohort.weight(i));
+            let most = ROUNDS[ROUNDS.len() - 1];
+            let trees = boost(&rows.binned, rows.x, &training, |_| start, slopes, most, &GROWTH);
+            let out = (0..cohort.n_units() as u32).into_par_iter().with_min_len(256);
+            let out = out.filter(|&i| folds[i as usize] as usize == fold);
+            out.map(|i| (i, at_rounds(start, &trees, rows.row(i as usize)))).collect()
+        })
+        .collect();
+    let mut scores = vec![[0.0; ROUNDS.len()]; cohort.n_units()];
+    of_folds.into_iter().flatten().for_each(|(i, s)| scores[i as usize] = s);
+    let loss = |i: usize, r: usize| cohort.weight(i) * (near(i) - scores[i][r]) * (near(i) - scores[i][r]);
+    let best = chosen(&units, LITTLE_CAUTION, |i, r| loss(i, r) - loss(i, 0));
+    (best > 0).then(|| scores.iter().map(|s| s[best]).collect())
+}
+
+/// Mean and standard deviation over some units.
+fn spread_of(units: &[u32], value: impl Fn(usize) -> f64) -> (f64, f64) {
+    let n = units.len().max(1) as f64;
+    let mean = units.iter().map(|&i| value(i as usize)).sum::<f64>() / n;
+    let square: f64 = units.iter().map(|&i| (value(i as usize) - mean).powi(2)).sum();
+    (mean, (square / n).sqrt())
 }
 
 /// Area under the receiver operating characteristic; ties count half.
@@ -383,7 +432,7 @@ impl Loss {
                 losses[*i as usize] = (of(crude, 0.0), std::array::from_fn(|r| of(&baselines[r], s[r])));
             }
         }
-        let best = chosen(&units, |i, r| losses[i].1[r] - losses[i].1[0]);
+        let best = chosen(&units, CAUTION, |i, r| losses[i].1[r] - losses[i].1[0]);
         let n = units.len() as f64;
         let gains: Vec<f64> = units.iter().map(|&i| losses[i as usize].1[best] - losses[i as usize].0).collect();
         let mean = gains.iter().sum::<f64>() / n;
@@ -482,6 +531,20 @@ mod tests {
         let (squares, x) = cohort(|x| if x[0] * x[1] > 0.0 { 0.8 } else { 0.2 }, |_| 0.05);
         let of_squares = Propensity::of(&squares, &Rows::new(&x, 4));
         assert!(of_squares.is_flexible && of_squares.auc[0] < 0.56 && of_squares.auc[1] > 0.7, "{:?}", of_squares.auc);
+    }
+
+    #[test]
+    fn what_is_left_in_residuals_is_found_where_it_is_there() {
+        let (halves, x) = cohort(|_| 0.5, |_| 0.05);
+        let rows = Rows::new(&x, 4);
+        let noise = |i: usize| part(i, 8) - 0.5;
+        let squares = |i: usize| if x[4 * i] * x[4 * i + 1] > 0.0 { 0.4 } else { -0.4 };
+        let found = left_in(&halves, &rows, Arm::Treated, |i| squares(i) + noise(i)).expect("there is something");
+        // Of patients of either arm, near what was put in.
+        let error = (0..N).map(|i| (found[i] - squares(i)).abs()).sum::<f64>() / N as f64;
+        assert!(error < 0.15, "{error}");
+        let by_chance = Arm::BOTH.map(|z| left_in(&halves, &rows, z, noise).is_some());
+        assert_eq!(by_chance, [false, false]);
     }
 
     #[test]

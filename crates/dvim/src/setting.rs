@@ -220,6 +220,10 @@ settings! {
     Patients = Command "patients": Kind::Text;
     /// Repeat the whole analysis with this many other seeds
     Seeds = Command "seeds": Kind::Count, "0";
+    /// Cohorts that a rehearsal draws and analyses
+    Repeats = Command "repeats": Kind::Count, "50";
+    /// Where a picture goes
+    Figure = Command "figure": Kind::Path;
     /// No estimate for a patient one of whose groups reaches farther than this. Distances are those
     /// of the diameters in effects.csv
     MaxDistance = Command "max-distance": Kind::Number;

@@ -352,7 +352,7 @@ fn a_corrected_average_is_judged_by_its_own_weights() {
     assert!(worst(&|c| c.before.difference.abs()) > 0.3, "this cohort is confounded");
     assert!(worst(&|c| c.cure.difference.abs()) > 0.1, "its groups are not balanced");
     assert!(worst(&average) < 0.1, "the weights of its averages are: {}", worst(&average));
-    let verdict = verdict::Verdict::of(&found, &audit);
+    let verdict = verdict::Verdict::of(&world.cohort, &found, &audit);
     assert!(verdict.reasons.iter().all(|r| r.code != "unbalanced"), "{:?}", verdict.reasons);
     // Without overlap in a covariate the weights cannot balance it, and the verdict says so.
     let mut units = world.cohort.to_units();
@@ -363,6 +363,6 @@ fn a_corrected_average_is_judged_by_its_own_weights() {
     }
     let apart = Cohort::from_parts(units, None, world.cohort.horizon()).expect("a cohort");
     let found = analysis::run(&apart, &options, &Unwatched).expect("a run");
-    let verdict = verdict::Verdict::of(&found, &Audit::of(&apart, &found, &[]).expect("an audit"));
+    let verdict = verdict::Verdict::of(&apart, &found, &Audit::of(&apart, &found, &[]).expect("an audit"));
     assert!(verdict.reasons.iter().any(|r| r.code == "unbalanced"), "{:?}", verdict.reasons);
 }

@@ -254,7 +254,7 @@ fn check(cohort: &Cohort, options: &Options) -> Option<Analysis> {
     found.effects.iter().enumerate().for_each(|(who, e)| check_patient(e, &grid, options.confidence, who));
     let audit = Audit::of(cohort, &found, &[By::parse("x2")]).expect("an audit");
     check_audit(&audit);
-    let verdict = dvim::internal::audit::verdict::Verdict::of(&found, &audit);
+    let verdict = dvim::internal::audit::verdict::Verdict::of(cohort, &found, &audit);
     assert!(verdict.reasons.iter().all(|r| !r.words.contains("inf") && !r.words.contains("NaN")), "{verdict:?}");
     Some(found)
 }

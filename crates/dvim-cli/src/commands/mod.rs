@@ -11,6 +11,7 @@ pub mod fit;
 pub mod match_groups;
 pub mod plot;
 pub mod predict;
+pub mod rehearse;
 pub mod report;
 pub mod rerun;
 pub mod batch;

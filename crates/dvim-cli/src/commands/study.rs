@@ -13,7 +13,7 @@ use dvim_study::paper::Table;
 use dvim_study::record::{Record, Settings};
 use dvim_study::runner::{self, FEWEST_UNITS, Stopped};
 use dvim_study::table::Records;
-use dvim_study::{accuracy, consistency, coverage, curves, dataset, decomposition, table, weights};
+use dvim_study::{accuracy, consistency, coverage, curves, dataset, decomposition, table, verdict, weights};
 use std::fs;
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use std::path::Path;
 const JOURNAL: &str = "results.jsonl";
 
 /// The files that it writes, figures apart.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 20] = [
     "main.csv",
     "main.md",
     "k100.csv",
@@ -39,6 +39,8 @@ const NAMES: [&str; 18] = [
     "coverage.md",
     "coverage_curves.csv",
     "coverage_curves.md",
+    "verdict.csv",
+    "verdict.md",
     "study.html",
 ];
 
@@ -67,6 +69,9 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
     }
     if wants(StudyPart::Coverage) {
         jobs.extend(coverage::jobs(&settings, args.reps));
+    }
+    if wants(StudyPart::Verdict) {
+        jobs.extend(verdict::jobs(&settings, args.reps));
     }
     let lines = Lines::new();
     let n_before = records.len();
@@ -115,6 +120,12 @@ pub fn run(args: &StudyArgs) -> Result<(), Failure> {
         add("coverage_curves.md", curves::markdown(&settings, &rows).as_bytes());
         shown += "\n";
         shown += &curves::text(&settings, &rows);
+    }
+    if wants(StudyPart::Verdict) {
+        let rows = verdict::rows(&settings, &records, args.reps);
+        add("verdict.csv", &verdict::csv(&rows));
+        add("verdict.md", verdict::markdown(&settings, &rows).as_bytes());
+        shown += &verdict::text(&settings, &rows);
     }
     for figure in contents.figures() {
         add(&format!("{}.svg", figure.name), figure.svg.as_bytes());

@@ -8,6 +8,7 @@ use crate::figures;
 use crate::learning;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
+use crate::spell::CommandLine;
 use crate::text::{
     about_averages, answer, clip, decimals_between, decimals_of, fixed, gained_time, grouped, named_flag, percent,
     short, signed, signed_fixed, split_spread_sentence, worries,
@@ -62,18 +63,12 @@ fn the_answer(b: &mut Builder, s: &Summary) {
     let _ = write!(b.body, "<div class=\"answer\">\n<p class=\"lead\">{} {}</p>\n", escaped(&cure), escaped(&time));
     match &s.verdict {
         Some(v) => {
-            for (of, class) in [&v.cure_effect, &v.time_effect].map(|of| (of, verdict_class(&of.support))) {
-                let _ = writeln!(b.body, "<p class=\"verdict {class}\">{}</p>", escaped(&of.words));
+            let (said, reasons) = v.lines(&CommandLine);
+            for (of, words) in [&v.cure_effect, &v.time_effect].into_iter().zip(said) {
+                let class = verdict_class(&of.support);
+                let _ = writeln!(b.body, "<p class=\"verdict {class}\">{}</p>", escaped(&words));
             }
-            let reason = |r: &crate::findings::ReasonRecord| {
-                let about = match (r.cure_effect, r.time_effect) {
-                    (true, false) => "Cure: ",
-                    (false, true) => "Time: ",
-                    _ => "",
-                };
-                format!("{about}{}{}.", if r.serious { "(serious) " } else { "" }, r.words)
-            };
-            b.list("reasons", v.reasons.iter().map(reason));
+            b.list("reasons", reasons);
         }
         None => b.say("Whether the data support it was not judged: the run has no audit."),
     }

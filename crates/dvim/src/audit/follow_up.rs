@@ -35,12 +35,18 @@ pub const WINDOW: f64 = 0.25;
 pub const EXTRAPOLATION: f64 = 0.5;
 /// Fewer at risk at H than this and Ŝ(H) is not to be relied on.
 pub const FEW: usize = 10;
+/// Ŝ at or below which nearly everybody has had the event.
+pub const NEARLY_NOBODY: f64 = 0.05;
+/// Follow-up to so many times H, with ten still at risk, shows whether events come after H.
+pub const LONG_AFTER: f64 = 1.25;
 
 /// What can be said of the follow-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Patients are at risk at H, and few events can come after it.
+    /// Patients are at risk at H, and few events come after it.
     Sufficient,
+    /// Nearly everybody had the event while ten were still at risk: there is nobody left to follow.
+    Over,
     /// Patients are at risk at H, but events still come close to H: event-free at H may not be cured.
     StillFalling,
     /// Fewer than ten are at risk at H: Ŝ(H) itself is uncertain.
@@ -54,6 +60,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Sufficient => "sufficient",
+            Verdict::Over => "over",
             Verdict::StillFalling => "still_falling",
             Verdict::FewAtHorizon => "few_at_horizon",
             Verdict::NotReached => "not_reached",
@@ -92,6 +99,13 @@ pub struct FollowUp {
     pub maller_zhou: Option<MallerZhou>,
     /// The extrapolation of Escobar-Bach and others; `None` where it is undefined (no concave tail).
     pub extrapolation: Option<Extrapolation>,
+    /// The last time, H at most, at which [`FEW`] were still at risk; 0 where there never were as many.
+    pub last_ten: f64,
+    /// The time before which a tenth of the units is censored; `None` where fewer are before H.
+    pub first_tenth_lost: Option<f64>,
+    /// Of the events seen while ten were at risk, the share that came at H or later; `None` where follow-up does not go
+    /// to [`LONG_AFTER`] times H.
+    pub late_share: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
 }
@@ -157,19 +171,30 @@ impl FollowUp {
         let last_time = recorded.iter().map(|u| u.0).fold(0.0, f64::max);
         let start = horizon * (1.0 - WINDOW);
         let n_window_events = capped.iter().filter(|u| u.event && u.time > start).count();
+        let mut lost: Vec<f64> =
+            capped.iter().filter(|u| !u.event && !u.competing && u.time < horizon).map(|u| u.time).collect();
+        lost.sort_unstable_by(f64::total_cmp);
+        let tenth = (0.1 * n_units as f64).ceil() as usize;
+        let first_tenth_lost = lost.get(tenth).copied();
         let curve = SurvivalCurve::of_outcomes(capped);
         let summary = curve.summary(horizon);
         let floor = LATE_SHARE * (1.0 - summary.survival) / (LAST_POSSIBLE * horizon - horizon);
         let n_window_expected = floor * exposure(any.as_ref().unwrap_or(&curve), start, horizon);
         let p_practical = if summary.n_events == 0 { 1.0 } else { poisson_at_most(n_window_events, n_window_expected) };
-        let verdict = if summary.carried_forward() {
-            Verdict::NotReached
-        } else if summary.n_at_risk < FEW {
-            Verdict::FewAtHorizon
-        } else if p_practical < 0.05 {
-            Verdict::Sufficient
-        } else {
-            Verdict::StillFalling
+        // A step says how many were at risk just before it.
+        let last_ten = match summary.n_at_risk >= FEW {
+            true => horizon,
+            false => curve.steps().iter().filter(|s| s.n_at_risk >= FEW).map(|s| s.time).fold(0.0, f64::max),
+        };
+        let late_share = late_share(recorded, horizon).filter(|_| is_plain);
+        let is_over = curve.at(last_ten) <= NEARLY_NOBODY;
+        let verdict = match () {
+            () if summary.n_at_risk < FEW && is_over => Verdict::Over,
+            () if summary.carried_forward() => Verdict::NotReached,
+            () if summary.n_at_risk < FEW => Verdict::FewAtHorizon,
+            // What was seen after H says more than what its last quarter lets expect.
+            () if late_share.map_or(p_practical < 0.05, |share| share <= LATE_SHARE) => Verdict::Sufficient,
+            () => Verdict::StillFalling,
         };
         FollowUp {
             arm,
@@ -187,6 +212,9 @@ impl FollowUp {
             // Their theory is for one cause and for patients who are watched from the start.
             maller_zhou: maller_zhou(recorded).filter(|_| is_plain),
             extrapolation: extrapolate(&curve, horizon).filter(|_| is_plain),
+            last_ten,
+            first_tenth_lost,
+            late_share,
             verdict,
         }
     }
@@ -194,12 +222,22 @@ impl FollowUp {
     /// The verdict in words, with what it rests on.
     pub fn words(&self) -> String {
         let who = self.arm.map_or("all patients".to_string(), |z| format!("the {} arm", z.name()));
-        let basis = format!(
-            "{} at risk at the horizon; in the last quarter before it {} events, against {:.1} if one in twenty of the uncured were still to come (p = {:.3})",
-            self.n_at_risk, self.n_window_events, self.n_window_expected, self.p_practical
-        );
+        let basis = match self.late_share {
+            Some(share) => format!(
+                "{} at risk at the horizon; {:.1} % of the events that were seen came after it",
+                self.n_at_risk,
+                100.0 * share
+            ),
+            None => format!(
+                "{} at risk at the horizon; in the last quarter before it {} events, where {:.1} would be expected if 5 % of events were still to come (p = {:.3})",
+                self.n_at_risk, self.n_window_events, self.n_window_expected, self.p_practical
+            ),
+        };
         match self.verdict {
             Verdict::Sufficient => format!("{who}: follow-up suffices ({basis})"),
+            Verdict::Over => format!(
+                "{who}: nearly everybody had the event while ten were still at risk, so nobody is left to follow ({basis})"
+            ),
             Verdict::StillFalling => format!(
                 "{who}: the horizon is reached, but events may still come after it, so read cured as event-free at the horizon ({basis})"
             ),
@@ -306,6 +344,21 @@ fn poisson_mean(k: usize, p: f64) -> f64 {
         if poisson_at_most(k, middle) > p { low = middle } else { high = middle }
     }
     0.5 * (low + high)
+}
+
+/// Of the events seen while ten were at risk, by Kaplan and Meier, the share that came at H or later; `None` where
+/// follow-up does not go far enough beyond H.
+fn late_share(recorded: &[(f64, bool)], horizon: f64) -> Option<f64> {
+    let mut times: Vec<f64> = recorded.iter().map(|u| u.0).collect();
+    times.sort_unstable_by(|a, b| b.total_cmp(a));
+    let until = *times.get(FEW - 1)?;
+    if until < LONG_AFTER * horizon {
+        return None;
+    }
+    let curve = SurvivalCurve::of_outcomes(recorded.iter().map(|u| Outcome::plain(u.0, u.1)).collect());
+    // Just before H: an event at H is one after it.
+    let (at_horizon, at_end) = (curve.at(horizon.next_down()), curve.at(until));
+    (at_end < 1.0).then(|| (at_horizon - at_end) / (1.0 - at_end))
 }
 
 fn maller_zhou(recorded: &[(f64, bool)]) -> Option<MallerZhou> {

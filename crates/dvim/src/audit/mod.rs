@@ -7,7 +7,10 @@
 pub mod average;
 pub mod balance;
 pub mod baseline;
+mod calibrated;
+pub mod censored;
 pub mod follow_up;
+pub mod form;
 mod weighted;
 pub mod heterogeneity;
 pub mod individual;
@@ -24,7 +27,9 @@ use crate::curve::Grid;
 use crate::error::Error;
 use average::{AverageEffect, By, Populations};
 use balance::Balance;
+use censored::Dependence;
 use follow_up::FollowUp;
+use form::Form;
 use heterogeneity::{Heterogeneity, Weighted};
 use one_step::Scores;
 use passes::{Gather, Group, Walk, part};
@@ -65,6 +70,10 @@ pub struct Audit {
     pub confounding: Option<Confounding>,
     /// Informative censoring.
     pub censoring: Option<Censoring>,
+    /// How censoring depends on covariates; `None` where that cannot be said.
+    pub dependence: Option<Dependence>,
+    /// What flexible models of treatment and residuals moved; `None` where the estimator has no residuals.
+    pub form: Option<Form>,
     /// The always-uncured.
     pub always_uncured: Option<AlwaysUncured>,
     /// Other group sizes.
@@ -152,6 +161,8 @@ impl Audit {
                 .map(|(c, effect)| c.around(effect)),
             always_uncured: curves.first().and_then(sensitivity::always_uncured_of_curves),
             heterogeneity: scores.heterogeneity(),
+            dependence: Dependence::of(cohort),
+            form: Some(Form::of(scores)),
             averages,
             curves,
             left_out: left_out.into_iter().filter(|(is, _)| *is).map(|(_, why)| why).collect(),
@@ -172,6 +183,8 @@ impl Audit {
             horizons: Vec::new(),
             confounding: None,
             censoring: None,
+            dependence: None,
+            form: None,
             always_uncured: None,
             group_sizes: Vec::new(),
             seeds: Vec::new(),
@@ -197,6 +210,8 @@ impl Audit {
             horizons: Vec::new(),
             confounding: sensitivity::confounding(&averages, treated_share(walk.cohort, walk.analysis)),
             censoring: None,
+            dependence: Dependence::of(walk.cohort),
+            form: None,
             always_uncured: None,
             group_sizes: Vec::new(),
             seeds: Vec::new(),
@@ -231,6 +246,8 @@ impl Audit {
             horizons: sensitivity::from_horizons(walk, part(&seen, |s| &s.horizons)),
             confounding: sensitivity::confounding(&averages, treated_share(cohort, analysis)),
             censoring: sensitivity::from_known(walk, part(&seen, |s| &s.known)),
+            dependence: Dependence::of(cohort),
+            form: None,
             always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
             group_sizes: sensitivity::group_sizes(walk),
             seeds: Vec::new(),

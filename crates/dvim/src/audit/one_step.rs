@@ -22,6 +22,8 @@
 //! What it rests on: no unmeasured confounder; censoring that the arm and the covariates explain (`nuisance`).
 
 use super::average::{AverageEffect, Means, Populations, describe};
+use super::calibrated::calibrated;
+use super::form::Moved;
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Shapes, Tested, Varies};
 use super::known::Known;
 use crate::analysis::{Analysis, weighted_average};
@@ -30,7 +32,7 @@ use crate::cohort::{Arm, Cohort};
 use crate::compare::{self, logistic};
 use crate::distribution::f_upper_tail;
 use crate::effect::Corrected;
-use crate::estimand::Estimand;
+use crate::estimand::{ByEstimand, Estimand};
 use crate::fold::{Deal, DealValues};
 use crate::interval::two_sided;
 use crate::joint::Spread;
@@ -50,10 +52,13 @@ const MOST_COVARIATES: usize = 60;
 /// Patients whose chance of the event is below this add less of their outcome to averages of times. Their residual is
 /// divided by that chance, and one event among the surely event-free would move an average by more than all others.
 const LEAST_CHANCE: f64 = 0.1;
+/// But where the event is rare for everybody, only those count less whose chance is below this share of the mean: else
+/// the average would be the models' alone, and more certain than the few events make it.
+const OF_MEAN_CHANCE: f64 = 0.25;
 
 /// The residual of a mean event time, less of it for a patient who is almost surely event-free.
-fn bounded_time(rho: f64, cured: f64) -> f64 {
-    rho * f64::min(1.0, (1.0 - cured) / LEAST_CHANCE)
+fn bounded_time(rho: f64, cured: f64, least: f64) -> f64 {
+    rho * f64::min(1.0, (1.0 - cured) / least)
 }
 
 /// Below this nothing is said of heterogeneity.
@@ -66,8 +71,25 @@ pub struct Scores<'a> {
     residuals: &'a [Residual],
     /// The deals.
     deals: &'a [Deal],
-    /// P(treated | covariates).
+    /// P(treated | covariates), as averages use it.
     propensity: Vec<f64>,
+    /// The same by a logistic regression alone.
+    plain: Vec<f64>,
+    /// Chance of the event below which a patient's time counts less.
+    least_chance: f64,
+    found: Found,
+}
+
+/// What the nuisances found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    /// Whether treatment needed trees beside the linear model.
+    pub is_flexible: bool,
+    /// How well treatment is predicted in patients whom the models did not see: area under the receiver operating
+    /// characteristic of the linear model, and of the one that is used.
+    pub auc: [f64; 2],
+    /// The outcomes in whose residuals covariates still explained something, by arm: averages are balanced for it.
+    pub left: ByArm<ByEstimand<bool>>,
 }
 
 /// Means of several quantities over one population, and their covariance.
@@ -101,8 +123,34 @@ impl<'a> Scores<'a> {
     pub fn of(cohort: &'a Cohort, analysis: &'a Analysis) -> Option<Scores<'a>> {
         let fit = &analysis.fit;
         fit.is_corrected().then(|| {
-            let propensity = best_propensity(cohort);
-            Scores { cohort, analysis, residuals: &fit.residuals, deals: &fit.deals, propensity }
+            let scaling = Scaling::of(cohort, Scale::Standard);
+            let x = scaling.apply(cohort.all_covariates());
+            let (plain, found) = (propensity(cohort), Propensity::of(cohort, &Rows::new(&x, cohort.n_covariates())));
+            let clipped = |e: &f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
+            let best = if found.is_flexible { found.of_unit.iter().map(clipped).collect() } else { plain.clone() };
+            let chances = analysis.effects.iter().zip(&analysis.units).map(|(e, &i)| {
+                let i = i as usize;
+                (cohort.weight(i) * (1.0 - e.cure_probability(cohort.arm(i))), cohort.weight(i))
+            });
+            let (sum, total) = chances.fold((0.0, 0.0), |(s, t), (c, w)| (s + c, t + w));
+            let least_chance = f64::min(LEAST_CHANCE, (OF_MEAN_CHANCE * sum / total).max(1e-6));
+            let mut scores = Scores {
+                cohort,
+                analysis,
+                residuals: &fit.residuals,
+                deals: &fit.deals,
+                propensity: best,
+                plain,
+                least_chance,
+                found: Found { is_flexible: found.is_flexible, auc: found.auc, left: ByArm::default() },
+            };
+            // Where some have no estimate there is nothing that everybody's could be balanced with.
+            if scores.n_units() == cohort.n_units() {
+                let residual = |side: Estimand, i: usize| scores.own_residual(side, i);
+                let (moved, left) = calibrated(cohort, &x, &scores.propensity, SMALLEST_PROPENSITY, residual);
+                (scores.propensity, scores.found.left) = (moved, left);
+            }
+            scores
         })
     }
 
@@ -129,14 +177,44 @@ impl<'a> Scores<'a> {
         }
     }
 
+    /// Residual of a unit in its own arm, as averages take it.
+    fn own_residual(&self, side: Estimand, i: usize) -> f64 {
+        let r = self.residual(i);
+        match side {
+            Estimand::Cure => r.cure,
+            Estimand::Time => bounded_time(r.time, self.value(Estimand::Cure, self.arm(i), i), self.least_chance),
+        }
+    }
+
     /// Residual of a unit in its own arm over the propensity of that arm.
     fn weighted_residual(&self, side: Estimand, i: usize) -> f64 {
-        let r = &self.residuals[self.unit(i)];
-        let rho = match side {
-            Estimand::Cure => r.cure,
-            Estimand::Time => bounded_time(r.time, self.value(Estimand::Cure, self.arm(i), i)),
-        };
-        rho / self.propensity_of(self.arm(i), i)
+        self.own_residual(side, i) / self.propensity_of(self.arm(i), i)
+    }
+
+    /// What the nuisances found.
+    pub(super) fn found(&self) -> Found {
+        self.found
+    }
+
+    /// How far the average effect over everybody stands from the one with a logistic regression of treatment alone.
+    pub(super) fn moved(&self, side: Estimand) -> Moved {
+        let (mut reported, mut plain, mut total) = (0.0, 0.0, 0.0);
+        let n = self.n_units();
+        let mut differences = Vec::with_capacity(n);
+        for i in 0..n {
+            let (effect, score) = self.scored(side, i);
+            let (e, sign) = match self.arm(i) {
+                Arm::Treated => (self.plain[self.unit(i)], 1.0),
+                Arm::Control => (1.0 - self.plain[self.unit(i)], -1.0),
+            };
+            let simple = effect + sign * self.own_residual(side, i) / e;
+            let weight = self.case_weight(i);
+            (reported, plain, total) = (reported + weight * score, plain + weight * simple, total + weight);
+            differences.push((i, weight * (score - simple)));
+        }
+        let mean = (reported - plain) / total;
+        let spread = differences.into_iter().map(|(i, d)| (i, d - self.case_weight(i) * mean));
+        Moved { estimate: reported / total, plain: plain / total, se: self.root_square(spread) / total }
     }
 
     pub(super) fn arm(&self, i: usize) -> Arm {
@@ -322,14 +400,9 @@ impl<'a> Scores<'a> {
     /// Means of both arms over population `p`; `None` where it is empty.
     fn means(&self, side: Estimand, populations: &Populations, p: usize) -> Option<Means> {
         let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
-            let rho = self.residual(i);
             for z in Arm::BOTH {
                 value[z.index()] = self.value(side, z, i);
-                residual[z.index()] = match side {
-                    _ if z != self.arm(i) => 0.0,
-                    Estimand::Cure => rho.cure,
-                    Estimand::Time => bounded_time(rho.time, self.value(Estimand::Cure, z, i)),
-                };
+                residual[z.index()] = if z == self.arm(i) { self.own_residual(side, i) } else { 0.0 };
             }
         };
         let joint = self.joint(populations, p, 2, fill)?;
@@ -339,9 +412,10 @@ impl<'a> Scores<'a> {
         let of_deal = |values: &DealValues, own: Arm| {
             let (value, rho) = match side {
                 Estimand::Cure => (values.cure_probability, values.residual.cure),
-                Estimand::Time => {
-                    (values.mean_event_time, bounded_time(values.residual.time, values.cure_probability[own]))
-                }
+                Estimand::Time => (
+                    values.mean_event_time,
+                    bounded_time(values.residual.time, values.cure_probability[own], self.least_chance),
+                ),
             };
             let mut residual = [0.0; 2];
             residual[own.index()] = rho;
@@ -681,19 +755,6 @@ impl<'a> Scores<'a> {
         });
         Some(Tested { estimate: slope, se: self.root_square(scores) / xx, p: None })
     }
-}
-
-/// P(treated | covariates) of every unit: by trees beside a linear model, cross-fitted, where they predict treatment
-/// better than the linear model alone.
-fn best_propensity(cohort: &Cohort) -> Vec<f64> {
-    let scaling = Scaling::of(cohort, Scale::Standard);
-    let x = scaling.apply(cohort.all_covariates());
-    let flexible = Propensity::of(cohort, &Rows::new(&x, cohort.n_covariates()));
-    if flexible.is_flexible {
-        let clipped = |e: &f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
-        return flexible.of_unit.iter().map(clipped).collect();
-    }
-    propensity(cohort)
 }
 
 /// P(treated | covariates) of every unit, by a logistic regression with a little ridge; kept away from 0 and 1.
