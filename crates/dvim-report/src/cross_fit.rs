@@ -379,6 +379,8 @@ struct BesideRecord {
     /// Slopes of the arms, and their baselines summed up to each knot; absent where they have no share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hazard: Option<HazardRecord>,
+    /// What is added to the two in the control and the treated arm.
+    level: [[f64; 2]; 2],
 }
 
 /// Proportional hazards of both arms.
@@ -398,6 +400,7 @@ impl BesideRecord {
                 slopes: h.slopes.clone().into_array(),
                 summed: h.summed.map(|s| s.to_vec()).into_array(),
             }),
+            level: beside.level.map(EngineByArm::into_array).into_array(),
         })
     }
 
@@ -411,7 +414,8 @@ impl BesideRecord {
                 grid: Grid::new(horizon),
             }),
         };
-        Ok(Beside { hazard, share: self.share.into() })
+        let level = self.level.map(EngineByArm::from);
+        Ok(Beside { hazard, share: self.share.into(), level: level.into() })
     }
 }
 

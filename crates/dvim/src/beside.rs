@@ -1,9 +1,12 @@
-//! What stands beside the cure model of a fold: a model of proportional hazards.
+//! What stands beside the cure model of a fold: a model of proportional hazards, and levels of the arms.
 //!
 //! The cure model gives each patient and arm the logit of being event-free at H and the location of the event time.
 //! Proportional hazards give the same two numbers from one set of slopes: where one set is enough, it is surer than
 //! two. Its share of each number is chosen by how well units are predicted that no model saw. Where nothing is gained
 //! the share is 0, and the cure model stands alone, to the last bit.
+//!
+//! Where treatment goes with covariates in a way that no linear model sees, the levels of the arms are set once more by
+//! inverse propensities.
 
 use crate::arm::{Arm, ByArm};
 use crate::curve::{CELLS, Grid};
@@ -16,6 +19,9 @@ pub struct Beside {
     pub hazard: Option<Hazard>,
     /// Its share of the cure logit, and of the log of the mean event time.
     pub share: ByEstimand<f64>,
+    /// What is added in each arm so that the outcomes of the arm's units are met on average over all patients, and not
+    /// over those who happened to be in the arm; 0 where a linear model says who is treated.
+    pub level: ByEstimand<ByArm<f64>>,
 }
 
 /// A half in the treated arm, minus a half in the control arm.
@@ -61,7 +67,7 @@ impl Hazard {
 impl Beside {
     /// Whether the cure model stands alone.
     pub fn is_alone(&self) -> bool {
-        self.share == ByEstimand::default()
+        self.share == ByEstimand::default() && self.level == ByEstimand::default()
     }
 
     /// Whether its parts fit a model with so many columns: one that was read from a file may not.
@@ -72,7 +78,9 @@ impl Beside {
                 && h.summed.iter().all(|s| s.iter().all(|x| x.is_finite() && *x >= 0.0))
         });
         let needs = self.share.cure > 0.0 || self.share.time > 0.0;
-        is_share(self.share.cure) && is_share(self.share.time) && hazard && (!needs || self.hazard.is_some())
+        let level = self.level.iter().all(|of_arms| of_arms.iter().all(|x| x.is_finite()));
+        let shares = is_share(self.share.cure) && is_share(self.share.time) && (!needs || self.hazard.is_some());
+        shares && level && hazard
     }
 }
 
@@ -95,7 +103,8 @@ mod tests {
         // A larger hazard: fewer are event-free, and events come sooner.
         let larger = hazard.values(&[1.0, 1.0], Arm::Treated);
         assert!(larger.cure < found.cure && larger.time < found.time);
-        let beside = Beside { hazard: Some(hazard), share: ByEstimand { cure: 0.5, time: 0.0 } };
+        let share = ByEstimand { cure: 0.5, time: 0.0 };
+        let beside = Beside { hazard: Some(hazard), share, ..Beside::default() };
         assert!(!beside.is_alone() && beside.is_sound(2) && !beside.is_sound(3));
         assert!(Beside::default().is_alone() && !Beside { hazard: None, ..beside }.is_sound(2));
     }

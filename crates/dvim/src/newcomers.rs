@@ -204,7 +204,7 @@ impl<'a> Newcomers<'a> {
         };
         let expected = |arm: Arm, rank: u32, unit: u32| match corrector {
             Some(c) => {
-                let p = c.model.predictor.predict(correction.x.row(unit as usize))[arm];
+                let p = c.model.predictor.expect(arm, correction.x.row(unit as usize));
                 c.model.expected(&correction.shares, &p, self.ground.cohort.weight(unit as usize), &self.ground.grid)
             }
             None => correction.expected(&self.ground)[arm].each[rank as usize],
@@ -287,7 +287,7 @@ impl<'a> Correction<'a> {
                     let i = i as usize;
                     Expected::mean(self.fit.deals.iter().map(|deal| {
                         let model = model_of(deal, i);
-                        let p = &model.predictor.predict(self.x.row(i))[arm];
+                        let p = &model.predictor.expect(arm, self.x.row(i));
                         model.expected(&self.shares, p, ground.cohort.weight(i), &ground.grid)
                     }))
                 };

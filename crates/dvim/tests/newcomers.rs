@@ -76,7 +76,7 @@ fn a_new_patient_is_estimated_by_all_models_together() {
             let expected = |i: u32| {
                 let i = i as usize;
                 let model = &correctors[first.fold_of[i] as usize].model.predictor;
-                model.predict(&fit.description.metrics.cure.scaling.apply(cohort.covariates(i)))[arm]
+                model.expect(arm, &fit.description.metrics.cure.scaling.apply(cohort.covariates(i)))
             };
             let members = &groups.cure[arm].units;
             let k = members.len() as f64;
@@ -251,7 +251,9 @@ fn a_patient_of_the_cohort_is_corrected_at_any_group_size() {
         for z in Arm::BOTH {
             let members = &groups.cure[z].units;
             assert_eq!(members.len(), 40);
-            let expected = members.iter().map(|&m| predict(m as usize)[z].cure_probability).sum::<f64>() / 40.0;
+            let scaled = |m: u32| fit.description.metrics.cure.scaling.apply(cohort.covariates(m as usize));
+            let expect = |m: u32| corrector.model.predictor.expect(z, &scaled(m)).cure_probability;
+            let expected = members.iter().map(|&m| expect(m)).sum::<f64>() / 40.0;
             let share = (40.0 * groups.cure[z].curve.summary(horizon).survival + 0.5 * expected) / 40.5;
             let value = predict(i)[z].cure_logit + corrector.weight.cure * (logit(share) - logit(expected));
             assert!((logit(corrected.cure_probability[z]) - value).abs() < 1e-10, "unit {i}");

@@ -34,7 +34,7 @@ use crate::ground::{Block, Ground, Placed, Ready};
 use crate::joint::{Family, JointOptions, Penalty, Prediction, Terms};
 use crate::martingale::{Entries, Residual};
 use crate::metric::{Metric, Scaling};
-use crate::nuisance::{Loss, Rows};
+use crate::nuisance::{Loss, Propensity, Rows};
 use crate::options::{AdjustedOptions, Learners};
 use crate::search::{Found, Queries};
 use crate::split::TrainingSet;
@@ -86,7 +86,8 @@ pub(crate) fn learn(
     let is_plain = setting.cohort.extras().entry.is_none() && setting.cohort.extras().competing.is_none();
     setting.loss = is_plain.then(|| Loss::of(setting.cohort, &rows, &setting.ground.grid));
     let beside = setting.pieces.is_none() && options.learners != Learners::Cure && setting.cohort.n_covariates() > 0;
-    let beside = beside.then_some(&rows);
+    let treatment = beside.then(|| Propensity::of(setting.cohort, &rows)).filter(|p| p.is_flexible);
+    let beside = beside.then_some((&rows, treatment.as_ref()));
     let terms = Terms::new(&setting.x.values, setting.cohort.n_covariates());
     watch.step("choosing the latency", 0, 1)?;
     let families = match options.family {
@@ -230,7 +231,7 @@ fn deal(
     setting: &Setting<'_>,
     terms: &Terms,
     joint_options: &JointOptions,
-    beside: Option<&Rows<'_>>,
+    beside: Option<(&Rows<'_>, Option<&Propensity>)>,
     watch: &dyn Watch,
 ) -> Result<Once, Error> {
     let (cohort, options) = (setting.cohort, setting.options);
@@ -245,10 +246,10 @@ fn deal(
         Ok(Learned { model: FoldModel { predictor: model.map(|m| m.predictor), covariance }, metrics, warnings })
     };
     let mut learned: Vec<Learned> = (0..setting.folds).into_par_iter().map(learn).collect::<Result<_, Error>>()?;
-    if let Some(rows) = beside {
+    if let Some((rows, treatment)) = beside {
         watch.step("weighing the learners", 0, 1)?;
         let models = learned.iter().map(|l| l.model.clone()).collect();
-        let models = stack::complete(setting, rows, models);
+        let models = stack::complete(setting, rows, treatment, models);
         learned.iter_mut().zip(models).for_each(|(l, model)| l.model = model);
     }
     let predictions = Predictions::new(setting, &learned);

@@ -58,7 +58,7 @@ impl Standardised {
         let table = model.shares();
         ByArm::of(|arm| {
             let units = &ground.pools[arm].units;
-            let predicted = model.predictor.predict_arm(arm, units.par_iter().map(|&i| self.row(i as usize)));
+            let predicted = model.predictor.expect_arm(arm, units.par_iter().map(|&i| self.row(i as usize)));
             let weigh = |i: &u32| ground.cohort.weight(*i as usize);
             let all = predicted.par_iter().zip(units).with_min_len(256);
             all.map(|(p, i)| model.expected(&table, p, weigh(i), &ground.grid)).collect()

@@ -3,6 +3,10 @@
 //! Proportional hazards are learned from the training set of each fold. Their share in a fold is decided by units of
 //! the other folds, each predicted by the models that left it out. A share has to predict better by more than its
 //! noise, so that the cure model stands alone where nothing is gained.
+//!
+//! Where it takes more than a linear model to say who is treated, the models of the outcome may have missed the same
+//! shape. The level of each arm is then set once more, by the units of the other folds, each of which counts by the
+//! inverse of its propensity: the average over all patients, and not over those who happened to be in the arm, is met.
 
 use super::setting::Setting;
 use crate::arm::{Arm, ByArm};
@@ -11,7 +15,7 @@ use crate::correction::FoldModel;
 use crate::curve::Grid;
 use crate::estimand::{ByEstimand, Estimand};
 use crate::joint::{Prediction, Predictor};
-use crate::nuisance::{Baseline, Rows};
+use crate::nuisance::{Baseline, Propensity, Rows};
 use crate::numeric::{expit, log1pexp};
 use crate::options::Learners;
 use crate::split::TrainingSet;
@@ -20,6 +24,8 @@ use rayon::prelude::*;
 
 /// Shares of proportional hazards that are tried.
 const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+/// The level of an arm moves at most so far.
+const FURTHEST: f64 = 2.0;
 /// A share must predict better by this many standard errors.
 const CAUTION: f64 = 1.0;
 /// Rounds of the fit of proportional hazards.
@@ -150,7 +156,13 @@ fn loss(setting: &Setting<'_>, predictor: &Predictor, p: &Prediction, estimand: 
 }
 
 /// Puts beside each model of a deal what it gains by.
-pub(super) fn complete(setting: &Setting<'_>, rows: &Rows<'_>, models: Vec<FoldModel>) -> Vec<FoldModel> {
+/// `treatment` says who is treated, where it takes more than a linear model.
+pub(super) fn complete(
+    setting: &Setting<'_>,
+    rows: &Rows<'_>,
+    treatment: Option<&Propensity>,
+    models: Vec<FoldModel>,
+) -> Vec<FoldModel> {
     let cohort = setting.cohort;
     let training =
         |fold: usize| TrainingSet::sampled_outside(cohort, &setting.learned_from, &setting.fold_of, fold as u8);
@@ -190,8 +202,79 @@ pub(super) fn complete(setting: &Setting<'_>, rows: &Rows<'_>, models: Vec<FoldM
             _ => SHARES[choose(&folds, fold, &share_losses[e])],
         });
         let hazard = (share != ByEstimand::default()).then_some(hazard);
-        let beside = Beside { hazard, share };
+        let beside = Beside { hazard, share, ..Beside::default() };
         FoldModel { predictor: model.predictor.map(|p: Predictor| Predictor { beside, ..p }), ..model }
     };
-    models.into_iter().zip(hazards).enumerate().map(put).collect()
+    let models: Vec<FoldModel> = models.into_iter().zip(hazards).enumerate().map(put).collect();
+    let Some(treatment) = treatment else { return models };
+    let told: Vec<Prediction> = (sample.par_iter().zip(&folds))
+        .map(|(&i, &fold)| models[fold as usize].predictor.expect(cohort.arm(i as usize), rows.row(i as usize)))
+        .collect();
+    let told = Told { setting, models: &models, sample: &sample, folds: &folds, told: &told };
+    let level = |fold: usize| ByEstimand::of(|e| ByArm::of(|arm| told.level(fold, e, arm, treatment)));
+    let levels: Vec<_> = (0..models.len()).into_par_iter().map(level).collect();
+    let put = |(model, level): (FoldModel, ByEstimand<ByArm<f64>>)| {
+        let put = |p: Predictor| Predictor { beside: Beside { level, ..p.beside }, ..p };
+        FoldModel { predictor: model.predictor.map(put), ..model }
+    };
+    models.into_iter().zip(levels).map(put).collect()
+}
+
+/// What models say of units that they did not see, each in its own arm.
+struct Told<'a> {
+    setting: &'a Setting<'a>,
+    models: &'a [FoldModel],
+    sample: &'a [u32],
+    /// Of each unit of the sample.
+    folds: &'a [u8],
+    told: &'a [Prediction],
+}
+
+impl Told<'_> {
+    /// The places in the sample of the units outside a fold.
+    fn outside(&self, fold: usize) -> impl Iterator<Item = usize> + Clone {
+        (0..self.sample.len()).filter(move |&s| self.folds[s] as usize != fold)
+    }
+
+    /// Loss of a unit when so much is added to the cure logit or to the log of the mean event time.
+    fn loss(&self, s: usize, estimand: Estimand, added: f64) -> f64 {
+        let (predictor, p) = (&self.models[self.folds[s] as usize].predictor, &self.told[s]);
+        let value = match estimand {
+            Estimand::Cure => p.cure_logit,
+            Estimand::Time => p.mean_event_time.max(1e-9 * self.setting.cohort.horizon()).ln(),
+        };
+        loss(self.setting, predictor, p, estimand, self.sample[s] as usize, value + added)
+    }
+
+    /// What is to be added in an arm so that its units outside a fold are met on average when each counts by the
+    /// inverse of its propensity.
+    fn level(&self, fold: usize, estimand: Estimand, arm: Arm, treatment: &Propensity) -> f64 {
+        let there: Vec<(usize, f64)> = self
+            .outside(fold)
+            .filter(|&s| self.setting.cohort.arm(self.sample[s] as usize) == arm)
+            .map(|s| {
+                let treated = treatment.of_unit[self.sample[s] as usize].clamp(0.02, 0.98);
+                (s, 1.0 / if arm == Arm::Treated { treated } else { 1.0 - treated })
+            })
+            .collect();
+        let total = |added: f64| there.iter().map(|&(s, w)| w * self.loss(s, estimand, added)).sum::<f64>();
+        // Golden section: the loss has one valley.
+        let ratio = 0.5 * (5f64.sqrt() - 1.0);
+        let (mut low, mut high) = (-FURTHEST, FURTHEST);
+        let (mut a, mut b) = (high - ratio * (high - low), low + ratio * (high - low));
+        let (mut at_a, mut at_b) = (total(a), total(b));
+        for _ in 0..30 {
+            if at_a <= at_b {
+                (high, b, at_b) = (b, a, at_a);
+                a = high - ratio * (high - low);
+                at_a = total(a);
+            } else {
+                (low, a, at_a) = (a, b, at_b);
+                b = low + ratio * (high - low);
+                at_b = total(b);
+            }
+        }
+        let found = 0.5 * (low + high);
+        if found.is_finite() && !there.is_empty() { found } else { 0.0 }
+    }
 }

@@ -138,26 +138,32 @@ impl Predictor {
             .collect()
     }
 
-    /// Under one arm, for every row; the same bits as [`Predictor::predict`].
+    /// What is expected of members of groups in one arm, before the levels of the arms are set: a level moves a patient
+    /// and not what the patient's group says beyond the model.
     ///
     /// # Panics
     /// If the rows are not complete.
-    pub fn predict_arm<'a>(&self, arm: Arm, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
+    pub fn expect_arm<'a>(&self, arm: Arm, rows: impl IndexedParallelIterator<Item = &'a [f64]>) -> Vec<Prediction> {
         let room = || Vec::with_capacity(self.columns.len());
         rows.with_min_len(256)
             .map_init(room, |row, x| {
                 assert_eq!(x.len(), self.n_covariates, "complete rows");
                 row.clear();
                 row.extend(self.columns.iter().map(|column| column.value(x)));
-                self.complete(row, arm)
+                self.complete(row, arm, false)
             })
             .collect()
+    }
+
+    /// What is expected of one member of a group: see [`Predictor::expect_arm`].
+    pub fn expect(&self, arm: Arm, x: &[f64]) -> Prediction {
+        self.complete(&self.design(x), arm, false)
     }
 
     pub(super) fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> ByArm<Prediction> {
         row.clear();
         row.extend(self.columns.iter().map(|column| column.value(x)));
-        ByArm::of(|arm| self.complete(row, arm))
+        ByArm::of(|arm| self.complete(row, arm, true))
     }
 
     /// The columns of the design for a row of covariates.
@@ -166,23 +172,29 @@ impl Predictor {
     }
 
     /// What the cure model and all that stands beside it say.
-    fn complete(&self, row: &[f64], arm: Arm) -> Prediction {
+    fn complete(&self, row: &[f64], arm: Arm, levels: bool) -> Prediction {
         let own = self.predict_row(row, arm);
-        let Beside { hazard, share } = &self.beside;
         if self.beside.is_alone() {
             return own;
         }
-        let (mut cure_logit, mut location) = (own.cure_logit, own.location);
-        if let Some(hazard) = hazard {
-            let other = hazard.values(row, arm);
-            cure_logit += share.cure * (other.cure - cure_logit);
-            if share.time > 0.0 {
-                let log_mean = libm::log(own.mean_event_time.max(1e-9 * self.horizon));
-                location = self.located(&own, log_mean + share.time * (other.time - log_mean));
-            }
-        }
+        let level = if levels { self.beside.level } else { ByEstimand::default() };
+        let value = self.with_hazard(row, arm, &own);
+        let value = ByEstimand::of(|e| value[e] + level[e][arm]);
+        let moved = self.beside.share.time > 0.0 || level.time[arm] != 0.0;
+        let location = if moved { self.located(&own, value.time) } else { own.location };
         let mean_event_time = self.family.mean(libm::log(self.horizon), location, own.log_sigma);
-        Prediction { cure_logit, cure_probability: expit(cure_logit), mean_event_time, location, ..own }
+        let cure_probability = expit(value.cure);
+        Prediction { cure_logit: value.cure, cure_probability, mean_event_time, location, ..own }
+    }
+
+    /// The cure logit and the log of the mean event time, with the share of proportional hazards.
+    fn with_hazard(&self, row: &[f64], arm: Arm, own: &Prediction) -> ByEstimand<f64> {
+        let log_mean = libm::log(own.mean_event_time.max(1e-9 * self.horizon));
+        let own = ByEstimand { cure: own.cure_logit, time: log_mean };
+        let Beside { hazard, share, .. } = &self.beside;
+        let Some(hazard) = hazard else { return own };
+        let other = hazard.values(row, arm);
+        ByEstimand::of(|e| own[e] + share[e] * (other[e] - own[e]))
     }
 
     /// The location at which the log of the mean event time is this; as near as locations come to it.
