@@ -54,6 +54,15 @@ warn <- function(records) {
   }
 }
 
+# Warns where an effect has reservations or should not be relied on, in the words that every page has.
+warn_verdict <- function(verdict) {
+  if (is.null(verdict) || !isTRUE(verdict[[3]])) return()
+  warn(list(list(code = "verdict", severity = "warning", column = NULL, count = 0, rows = list(),
+                 found = paste(unlist(verdict[[1]]), collapse = " "),
+                 rule = "an average can be relied on where every check holds",
+                 remedy = paste(unlist(verdict[[2]]), collapse = " "))))
+}
+
 # The value of a finished job, or its condition.
 value_of <- function(outcome) {
   if (is.null(outcome$failure)) return(outcome$value)

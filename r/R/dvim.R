@@ -22,6 +22,8 @@
 #' @param weights,cluster Columns: case weights; clusters, by which standard errors are then.
 #' @param cause Which of several causes is of interest.
 #' @param numeric,categorical Covariates that are numbers, or categories, whatever they look like.
+#' @param allow Covariates to take although they look like an outcome, an identifier, a code for unknown values or a mistake;
+#'   `"duplicates"` where rows may repeat each other.
 #' @param imputation The data hold imputed data sets one below the other: the name of the column that numbers them, such
 #'   as `".imp"`.
 #' @param subset Which rows to use, as in [stats::lm()].
@@ -35,9 +37,12 @@
 #'   of the others, the `group_size` most similar patients of each arm give both effects alone.
 #' @param group_size K: patients of each arm in each match group. Chosen from the data (`"auto"`), or 50 with
 #'   `estimator = "paper"`.
-#' @param splits,folds,latency,penalty Of the adjusted estimator: honest splits in all; folds of one cross-fit; the
+#' @param splits,folds,latency,learners,penalty Of the adjusted estimator: honest splits in all (by default the cross-fit is
+#'   repeated ten times up to 2,000 patients, less often for more, once from 15,000); folds of one cross-fit (10); the
 #'   distribution of the event times, `"auto"`, `"log-normal"`, `"weibull"`, `"log-logistic"` or `"generalised-gamma"`; what
-#'   holds the slopes of its models, `"prior"`, `"ridge"`, `"elastic-net"` or the share of the norm in an elastic net.
+#'   curves are learned by, `"all"` (a cure model, and proportional hazards as far as they predict better), `"cure"` or
+#'   `"hazards"` alone; what holds the slopes of its models, `"prior"`, `"ridge"`, `"elastic-net"` or the share of the norm in
+#'   an elastic net.
 #' @param train_fraction,metric,scale Of the paper's estimator: share of each arm that trains; `"separate"` or
 #'   `"combined"`; `"standard"` or `"none"`.
 #' @param seed Seed of the honest splits. The same seed gives the same bits, on any number of threads.
@@ -70,11 +75,11 @@
 #' head(fit$effects[, 1:4])
 #' @export
 dvim <- function(formula, data = NULL, treatment, horizon, id = NULL, treated = NULL, control = NULL, weights = NULL,
-                 cluster = NULL, cause = NULL, numeric = NULL, categorical = NULL, imputation = NULL, subset = NULL,
-                 where = NULL, missing = "refuse", na.action = NULL, zero_time = "refuse", estimator = "adjusted",
-                 group_size = NULL, splits = NULL, folds = 10, latency = "auto", penalty = "prior",
-                 train_fraction = 0.35, metric = "separate", scale = "standard", seed = 1, exact = NULL, caliper = NULL,
-                 exclude_self = FALSE, confidence = 0.95, by = NULL, audit = TRUE, threads = NULL, progress = NULL) {
+                 cluster = NULL, cause = NULL, numeric = NULL, categorical = NULL, allow = NULL, imputation = NULL,
+                 subset = NULL, where = NULL, missing = "refuse", na.action = NULL, zero_time = "refuse", estimator = "adjusted",
+                 group_size = NULL, splits = NULL, folds = NULL, latency = "auto", learners = "all",
+                 penalty = "prior", train_fraction = 0.35, metric = "separate", scale = "standard", seed = 1, exact = NULL,
+                 caliper = NULL, exclude_self = FALSE, confidence = 0.95, by = NULL, audit = TRUE, threads = NULL, progress = NULL) {
   call <- match.call()
   env <- parent.frame()
   given <- given_of(environment())
@@ -86,10 +91,11 @@ dvim <- function(formula, data = NULL, treatment, horizon, id = NULL, treated = 
   threads <- threads_of(threads)
   audit <- isTRUE(audit)
   by <- bins(by)
-  if (!native_asks_for_several(length(frames), imputation, asked$roles)) {
+  if (!native_asks_for_several(as.numeric(length(frames)), imputation, asked$roles)) {
     found <- await(native_fit(frame$columns, frame$id$name, frame$kind, asked$roles, asked$options, by, audit, threads),
                    progress)
     warn(found$warnings)
+    warn_verdict(found$verdict)
     return(new_dvim(found, call, formula, frame))
   }
   names <- if (is.null(several)) frame$kind else sprintf("data set %d", seq_along(frames))

@@ -144,7 +144,9 @@ frame_of <- function(formula, data, call, env, given) {
     cluster <- argument_column(special$cluster[[1]], "cluster", data, env)
   }
   # The default column of ids, or row names that somebody gave.
-  base <- list(time = "time", event = "event", treatment = treatment$name, covariates = special$labels)
+  # A column that only the dot means may be that of the ids; one that is written is a covariate.
+  written <- intersect(special$labels, all.vars(formula[[3]]))
+  base <- list(time = "time", event = "event", treatment = treatment$name, covariates = written)
   if (is.null(id) && !is.null(data)) {
     usual <- native_id_column(names(data), roles_record(base, given))
     if (!is.null(usual)) {

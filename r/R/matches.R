@@ -104,6 +104,8 @@ survfit.dvim <- function(formula, adjusted = TRUE, ...) {
   one <- function(arm) {
     r <- raw[raw$arm == arm, ]
     if (!adjusted) {
+      # Before the first event the object of survival has a standard error of 0.
+      r$se[is.na(r$se) & r$survival == 1] <- 0
       return(data.frame(time = r$time, n.risk = r$n_at_risk, n.event = r$n_events, n.censor = r$n_censored,
                         surv = r$survival, lower = r$low, upper = r$high, se = r$se))
     }

@@ -305,6 +305,13 @@ predict.dvim <- function(object, newdata = NULL, id = NULL, max_distance = NULL,
                      rule = "nobody is given an estimate that the cohort cannot support", remedy = "see the column flags")))
     }
   }
+  if (found$n_outside > 0) {
+    warn(list(list(code = "off_support", severity = "warning", column = NULL, count = found$n_outside, rows = list(),
+                   found = sprintf("%d patients have a value outside what the cohort has seen, in: %s",
+                                   as.integer(found$n_outside), paste(found$outside, collapse = ", ")),
+                   rule = "a patient can only be compared with patients; these estimates are extrapolations",
+                   remedy = "see the column flags")))
+  }
   if (isTRUE(groups)) return(as_frame(found$members))
   out <- as_frame(found$effects)
   out$treatment <- NULL

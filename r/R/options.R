@@ -119,6 +119,7 @@ options_record <- function(given, all = settings()) {
     options$adjusted["splits"] <- list(asked$splits)
     options$adjusted["folds"] <- list(asked$folds)
     options$adjusted["latency"] <- list(family)
+    options$adjusted["learners"] <- list(asked$learners)
     options$adjusted["group_size"] <- list(size)
     options$adjusted$deals <- as.list(options$adjusted$deals)
     if (!identical(given$penalty, "prior")) options$adjusted$elastic_net <- share_of(given$penalty)
@@ -141,7 +142,7 @@ roles_record <- function(columns, given) {
     time = columns$time, event = columns$event, treatment = columns$treatment,
     horizon = number("horizon", given$horizon), dates = NULL, id = columns$id, covariates = as.list(columns$covariates),
     treated = label(given$treated), control = label(given$control), numeric = columns_named(given$numeric),
-    categorical = as.list(columns$categorical), drop = list(), filters = filters,
+    categorical = as.list(columns$categorical), drop = list(), allow = columns_named(given$allow), filters = filters,
     missing = read_setting(all$missing, given$missing), zero_time = read_setting(all$zero_time, given$zero_time),
     weights = columns$weights, cluster = columns$cluster, entry = columns$entry, cause = label(given$cause)
   )

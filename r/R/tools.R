@@ -94,7 +94,7 @@ dvim_compare <- function(..., ties = "breslow") {
   call <- match.call(expand.dots = TRUE)
   call$ties <- NULL
   made <- prepared(call, parent.frame(),
-                   c("imputation", "estimator", "splits", "folds", "latency", "penalty", "by", "audit"))
+                   c("imputation", "estimator", "splits", "folds", "latency", "learners", "penalty", "by", "audit"))
   made$given$estimator <- "paper"
   asked <- asked_of(made$frame, made$given)
   ties <- word("ties", ties, unlist(settings()$ties$words))

@@ -86,6 +86,7 @@ impl Face for R {
     fn setting(&self, setting: Setting, value: Option<&Value>) -> String {
         if let Some(place) = in_formula(setting) {
             return match value {
+                Some(value) if setting == Setting::Drop => format!("`- {}` in the formula", r_name(&value.to_string())),
                 Some(value) => format!("{} in {place}", r_name(&value.to_string())),
                 None => place.into(),
             };
@@ -259,6 +260,7 @@ mod tests {
             (phrase![By.to("age:4")], "--by age:4", "by=\"age:4\"", "by = \"age:4\""),
             (phrase![Exact.to("grade")], "--exact grade", "exact=\"grade\"", "exact = \"grade\""),
             (phrase!["with ", Drop], "with --drop", "with drop=", "with a minus in the formula"),
+            (phrase!["with ", Drop.to("id")], "with --drop id", "with drop=\"id\"", "with `- id` in the formula"),
             (phrase!["use ", Action::Fit], "use `dvim fit`", "use `dvim.fit`", "use `dvim()`"),
         ];
         for (phrase, shell, python, r) in cases {

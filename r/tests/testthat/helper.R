@@ -57,7 +57,8 @@ expect_same_run <- function(found, expected) {
     mine <- bytes(file.path(found, file))
     theirs <- bytes(file.path(expected, file))
     if (basename(file) == "summary.json") {
-      strip <- function(raw) sub('"input": ?\\{[^}]*\\}', "", rawToChar(raw))
+      # The digest of the summary holds where the table came from.
+      strip <- function(raw) sub('"seal": ?"[0-9a-f]*"', "", sub('"input": ?\\{[^}]*\\}', "", rawToChar(raw)))
       testthat::expect_identical(strip(mine), strip(theirs), label = file)
     } else {
       testthat::expect_true(identical(mine, theirs), label = paste("the bytes of", file))

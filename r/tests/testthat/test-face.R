@@ -99,12 +99,16 @@ test_that("balance and the weights behind it", {
   d <- small()
   expect_length(w, nrow(d))
   # The weights give the balance that the engine reports.
-  diff <- function(x) {
-    t <- d$treatment == 1
-    weighted.mean(x[t], w[t]) - weighted.mean(x[!t], w[!t])
+  t <- d$treatment == 1
+  estimated <- d$id %in% fit$effects$id
+  for (metric in c("cure", "time")) {
+    w <- matching_weights(fit, metric)
+    for (x in b$covariate) {
+      apart <- weighted.mean(d[[x]][t], w[t]) - weighted.mean(d[[x]][!t], w[!t])
+      spread <- sqrt((var(d[[x]][t & estimated]) + var(d[[x]][!t & estimated])) / 2)
+      expect_equal(apart / spread, b[[paste0("difference_", metric)]][b$covariate == x], tolerance = 1e-9)
+    }
   }
-  sd <- sqrt((var(d$x11[d$treatment == 1]) + var(d$x11[d$treatment == 0])) / 2)
-  expect_equal(abs(diff(d$x11) / sd), abs(b$difference_cure[b$covariate == "x11"]), tolerance = 0.05)
 })
 
 test_that("figures can be drawn, by R and by ggplot2", {
