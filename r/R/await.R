@@ -6,6 +6,8 @@ patience <- 1
 
 # Waits for a job and gives its value. An interrupt, or any other exit, stops the job.
 await <- function(job, progress = NULL) {
+  # What starts the job may refuse; it must not be asked again on the way out.
+  force(job)
   finished <- FALSE
   line <- progress_line(progress)
   on.exit({

@@ -33,8 +33,23 @@ plain_columns <- function(values, name) {
 # The name of what was written: that of a variable, else the name of its part.
 name_of <- function(expression, part) if (is.symbol(expression)) as.character(expression) else part
 
+# What an argument was that a function handed on by its dots, and where it was written.
+through_dots <- function(expression, env) {
+  while (is.symbol(expression) && grepl("^\\.\\.[0-9]+$", as.character(expression))) {
+    at <- as.integer(sub("..", "", as.character(expression), fixed = TRUE))
+    expression <- eval(quote(substitute(list(...))), env)[[at + 1]]
+    own <- which(vapply(sys.frames(), identical, NA, env))
+    if (!length(own)) break
+    env <- sys.frame(sys.parents()[[own[[1]]]])
+  }
+  list(expression = expression, env = env)
+}
+
 # An argument that names a column: a variable of the data, an expression, a formula with one side, or a text.
 argument_column <- function(expression, part, data, env) {
+  written <- through_dots(expression, env)
+  expression <- written$expression
+  env <- written$env
   if (is.null(expression)) return(NULL)
   if (is.call(expression) && identical(expression[[1]], quote(`~`)) && length(expression) == 2) {
     expression <- expression[[2]]
@@ -109,7 +124,8 @@ frame_of <- function(formula, data, call, env, given) {
   kind <- if (is.null(data)) "variables" else class(data)[[1]]
   if (inherits(data, "data.table")) data <- as.data.frame(data)
   if (!is.null(call$subset)) {
-    keep <- eval(call$subset, data, env)
+    written <- through_dots(call$subset, env)
+    keep <- eval(written$expression, data, written$env)
     data <- data[if (is.logical(keep)) which(keep) else keep, , drop = FALSE]
   }
   written <- as.list(call)
@@ -150,7 +166,7 @@ frame_of <- function(formula, data, call, env, given) {
   if (is.null(id) && !is.null(data)) {
     usual <- native_id_column(names(data), roles_record(base, given))
     if (!is.null(usual)) {
-      id <- list(name = usual, values = data[[usual]])
+      id <- list(name = usual, values = data[[usual]], is_usual = TRUE)
       special$labels <- setdiff(special$labels, usual)
     } else if (.row_names_info(data) > 0) {
       id <- list(name = "row.names", values = attr(data, "row.names"))
@@ -162,7 +178,9 @@ frame_of <- function(formula, data, call, env, given) {
     refuse("the formula names no covariate", "patients are matched on covariates", "write Surv(time, status) ~ age + sex",
            code = "bad_formula")
   }
-  covariates <- stats::reformulate(if (length(special$labels)) special$labels else "1", env = environment(formula))
+  # A label has lost the brackets that it was written in.
+  inside <- if (length(special$labels)) sprintf("(%s)", special$labels) else "1"
+  covariates <- stats::reformulate(inside, env = environment(formula))
   frame <- stats::model.frame(covariates, data, na.action = stats::na.pass, drop.unused.levels = FALSE)
   response <- eval(formula[[2]], data, environment(formula))
   outcome <- outcome_columns(response, formula[[2]])
@@ -188,7 +206,8 @@ frame_of <- function(formula, data, call, env, given) {
            "every column has one value for each patient", "take all of them from one data frame")
   }
   roles <- c(outcome$roles, list(
-    treatment = treatment$name, covariates = names(x), weights = weights$name, cluster = cluster$name, id = id$name,
+    treatment = treatment$name, covariates = names(x), weights = weights$name, cluster = cluster$name,
+    id = if (!isTRUE(id$is_usual)) id$name,
     categorical = unlist(columns_named(given$categorical))
   ))
   list(columns = columns, roles = roles, kind = kind, strata = names(strata), id = id, data = data,

@@ -186,7 +186,11 @@ test_that("update fits again", {
 test_that("knitted documents have a card", {
   skip_if_not_installed("knitr")
   shown <- knitr::knit_print(fit_of())
-  expect_type(shown, "character")
+  expect_match(unclass(shown), "event-free|cures")
+  old <- knitr::opts_knit$get("rmarkdown.pandoc.to")
+  on.exit(knitr::opts_knit$set(rmarkdown.pandoc.to = old))
+  knitr::opts_knit$set(rmarkdown.pandoc.to = "html")
+  expect_match(as.character(knitr::knit_print(fit_of())), "<table")
 })
 
 test_that("survfit draws like survival's", {

@@ -15,7 +15,8 @@ test_that("tibbles, data.tables and variables are data frames", {
   x2 <- d$x2
   x11 <- d$x11
   arm <- d$treatment
-  expect_equal(base(NULL, arm)$effects$cure_effect, expected$cure_effect)
+  loose <- dvim(Surv(time, event) ~ x1 + x2 + x11, NULL, arm, 800, estimator = "paper", group_size = 20)
+  expect_equal(loose$effects$cure_effect, expected$cure_effect)
 })
 
 test_that("a treatment is named in every way", {
@@ -139,7 +140,7 @@ test_that("the wrong is refused in the words of R", {
   expect_error(base(d, treatment, folds = 3), 'estimator = "adjusted"', class = "dvim_refused")
   expect_error(base(d, treatment, caliper = 3), "caliper", class = "dvim_refused")
   expect_error(base(d, treatment, caliper = c(x11 = "wide")), "caliper", class = "dvim_refused")
-  expect_error(base(d, treatment, group_size = 5000), class = "dvim_refused")
+  expect_error(dvim(Surv(time, event) ~ x1, d, treatment, 800, estimator = "paper", group_size = 5000), class = "dvim_refused")
   expect_error(base(d, treatment, threads = 0), "threads", class = "dvim_refused")
   expect_error(base(transform(d, time = as.difftime(time, units = "days"), x1 = as.difftime(x1, units = "days")), treatment),
                "as.numeric", class = "dvim_refused")
