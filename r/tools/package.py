@@ -44,6 +44,13 @@ def without_sections(text, names):
     return "".join(p for p in parts if not any(p.startswith(f"[{name}") or p.startswith(f"[[{name}") for name in names))
 
 
+def without_choices(text):
+    """A manifest without optional dependencies; features stay, and choose nothing."""
+    text = re.sub(r"(?m)^.*optional = true.*\n", "", text)
+    parts = re.split(r"(?m)^(?=\[)", text)
+    return "".join(re.sub(r"(?m)= \[.*\]$", "= []", p) if p.startswith("[features]") else p for p in parts)
+
+
 def crates(rust):
     """The workspace with the crates of the R face alone, without what only their tests need."""
     for name in CRATES:
@@ -51,7 +58,7 @@ def crates(rust):
         copy(files, Path("."), rust)
         manifest = rust / "crates" / name / "Cargo.toml"
         text = without_sections(manifest.read_text(), ["dev-dependencies", "bench", "test", "example"])
-        manifest.write_text(text.replace("readme.workspace = true\n", ""))
+        manifest.write_text(without_choices(text.replace("readme.workspace = true\n", "")))
     whole = (ROOT / "Cargo.toml").read_text()
     members = "".join(f'    "crates/{name}",\n' for name in CRATES)
     whole = re.sub(r"members = \[.*?\]", f"members = [\n{members}]", whole, count=1, flags=re.S)

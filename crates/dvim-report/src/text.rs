@@ -213,13 +213,7 @@ pub fn clip(text: &str, most: usize) -> String {
 pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
 
 /// What `fit` says at its end: something a person can read aloud, then the numbers. Remedies are in the words of `face`.
-pub fn summary(
-    s: &Summary,
-    analysis: &Analysis,
-    cohort: &Cohort,
-    terminal: Terminal,
-    face: &dyn Face,
-) -> String {
+pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal, face: &dyn Face) -> String {
     let unit = s.roles.asked.dates.as_ref().map_or("", |_| "days");
     let mut out = answer(s, unit).join("\n");
     out.push('\n');

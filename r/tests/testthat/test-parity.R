@@ -80,6 +80,15 @@ test_that("the adjusted estimator, with all that it takes", {
   expect_parity(d, fit, asked)
 })
 
+test_that("learners, and a column that looks like an identifier", {
+  d <- small()
+  d$number <- seq_len(nrow(d))
+  fit <- function(...) dvim(Surv(time, event) ~ x1 + x2 + number, d, treatment, 800, folds = 3, learners = "cure", ...)
+  expect_error(fit(), 'allow = "number"', class = "dvim_refused")
+  expect_parity(d, function() fit(allow = "number"), simulated, "--covariates", "x1,x2,number", "--folds", "3", "--learners",
+                "cure", "--allow", "number")
+})
+
 test_that("the defaults", {
   d <- small(400)
   fit <- function() dvim(Surv(time, event) ~ x1 + x2 + x11, d, treatment, 800)
@@ -204,6 +213,7 @@ test_that("arguments are the settings of the engine", {
   own <- c("formula", "data", "subset", "na.action", "progress")
   expect_setequal(names(formals(dvim)), c(expected, own))
   for (name in expected) {
+    if (name %in% c("treatment", "horizon")) next # have no default
     usual <- eval(formals(dvim)[[name]])
     default <- all[[name]]$default
     if (name == "folds") expect_null(usual) # to say ten would ask for one cross-fit
