@@ -201,3 +201,7 @@ run_of <- function(fit, what = "run") {
 #' @importFrom survival Surv
 #' @export
 survival::Surv
+
+#' @importFrom survival survfit
+#' @export
+survival::survfit
