@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test site reference figures same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test site reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -43,6 +43,23 @@ wheel-check: wheel
 	.venv/bin/pip install --quiet --disable-pip-version-check -r tests/requirements.txt
 	touch $@
 
+# The R package from this clone, into R's own library.
+r-install:
+	R CMD INSTALL r
+
+# What is generated in r/: the wrappers of the Rust functions (savvy-cli 0.11, from cargo install) and the manual (roxygen2).
+r-docs:
+	savvy-cli update r crates/dvim-r && rm crates/dvim-r/api.h
+	Rscript -e 'roxygen2::roxygenise("r", load_code = "installed")'
+
+# The R package as CRAN wants it, with all crates inside, into dist/.
+r-package:
+	r/tools/package.py dist
+
+# What CRAN would say of it.
+r-check: r-package
+	cd dist && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --as-cran dvim_*.tar.gz
+
 # The unsafe kernels under AddressSanitizer, with the widest instructions of this processor (valgrind knows no AVX-512, Miri few
 # intrinsics). The sanitizer is an unstable option of the compiler, whose runtime comes with the stable one; the standard library is as it is.
 SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/sanitize -p dvim
@@ -56,7 +73,7 @@ msrv:
 
 # Every crate as a registry would get it, built from its package. Needs a clean checkout.
 publish-check:
-	cargo package --workspace --exclude dvim-python
+	cargo package --workspace --exclude dvim-python --exclude dvim-bind --exclude dvim-r
 
 # Minutes to an hour, on a quiet machine: us and the peers in one go, tables into docs/benchmarks.md.
 bench: .venv-bench/ready

@@ -2,7 +2,7 @@
 //! <https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html>. A column of doubles that comes in one
 //! piece and without gaps is read where it is; every other column is converted as a Parquet file would be.
 
-use crate::table::{TextBuilder, Unreadable};
+use crate::table::Unreadable;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
@@ -11,6 +11,7 @@ use arrow_array::types::*;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, DataType, SchemaRef, TimeUnit};
 use dvim::internal::table::{Ids, Numbers, Values};
+use dvim_bind::text::TextBuilder;
 use dvim_io::read::ids_of_texts;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -1,31 +1,23 @@
 //! Several runs at once: imputed data sets that are pooled, or every arm against one control.
 
 use crate::columns;
-use crate::errors::{self, json, problem_record};
-use crate::run::{Run, by_of, copy_files, format_of, options_of, roles_of};
+use crate::errors::{self, problem_record};
+use crate::run::{Run, format_of, open_held, options_of, roles_of};
 use crate::table::PyTable;
 use crate::watch;
 use dvim::internal::watch::Watch;
-use dvim_io::batch::{self, begin_batch, is_batch, open_batch};
+use dvim_bind::{asked, json, several};
+use dvim_io::batch::{self, is_batch, open_batch};
 use dvim_io::tasks;
-use dvim_report::batch::BatchRecord;
 use dvim_report::card::batch_card;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-enum Content {
-    Fitted(batch::Several),
-    Opened { record: BatchRecord, effects: Vec<u8>, path: PathBuf },
-}
-
 /// Several runs, and what they say together.
 #[pyclass(frozen, module = "dvim._dvim")]
-pub struct Several {
-    content: Content,
-    runs: Vec<Arc<crate::run::Content>>,
-}
+pub struct Several(several::Several);
 
 /// Fits several tables, the parts of a table that a column numbers, or every arm of it.
 #[pyfunction]
@@ -46,17 +38,12 @@ pub fn fit_several(
 ) -> PyResult<Several> {
     let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let tables = tables.iter().zip(&kinds).map(|(t, kind)| t.get().take(py, kind)).collect::<PyResult<Vec<_>>>()?;
-    let asked = tasks::Asked { by: by_of(&by), audit };
+    let asked = tasks::Asked { by: asked::by(&by), audit };
     let work = move |watch: &dyn Watch| {
-        batch::Several::new(tables, &names, imputation.as_deref(), &roles, &options, &asked, watch)
+        let found = batch::Several::new(tables, &names, imputation.as_deref(), &roles, &options, &asked, watch)?;
+        Ok(several::Several::fitted(found))
     };
-    let work = move |watch: &dyn Watch| {
-        let found = work(watch)?;
-        let runs = found.runs.iter().map(|done| Arc::new(crate::run::Content::fitted(Arc::clone(done)))).collect();
-        Ok((found, runs))
-    };
-    let (found, runs) = watch::run(py, threads, progress, work)?;
-    Ok(Several { content: Content::Fitted(found), runs })
+    Ok(Several(watch::run(py, threads, progress, work)?))
 }
 
 /// Whether these tables and roles ask for several fits.
@@ -79,93 +66,52 @@ pub fn open_all(
     let Some((record, effects)) = opened else { return Ok(None) };
     let mut runs = Vec::new();
     for member in &record.runs {
-        runs.push(crate::run::open_content(py, path.join(&member.folder), threads, progress)?);
+        runs.push(open_held(py, path.join(&member.folder), threads, progress)?);
     }
-    Ok(Some(Several { content: Content::Opened { record, effects, path }, runs }))
+    Ok(Some(Several(several::Several::opened(record, effects, path, runs))))
 }
 
 #[pymethods]
 impl Several {
     /// `summary.json`.
     fn record(&self) -> String {
-        json(self.summary())
+        json(self.0.record())
     }
 
     /// What `dvim fit` says at its end.
     fn text(&self) -> String {
-        self.summary().text()
+        self.0.record().text()
     }
 
     /// A fragment of HTML with what was found.
     fn card(&self) -> String {
-        batch_card(self.summary())
+        batch_card(self.0.record())
     }
 
     /// One of the runs.
     fn run(&self, i: usize) -> Run {
-        Run(Arc::clone(&self.runs[i]))
+        Run(Arc::clone(&self.0.runs[i]))
     }
 
     /// The columns of the pooled `effects.csv`.
     fn effects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let kinds = columns::results(&["id", "treatment", "flags"], &["n_imputations"]);
-        let columns = columns::of_csv(kinds, |out| match &self.content {
-            Content::Fitted(found) => found.write_effects(out),
-            Content::Opened { effects, .. } => {
-                out.extend_from_slice(effects);
-                Ok(())
-            }
-        });
-        columns::to_python(py, columns)
+        columns::to_python(py, self.0.effects())
     }
 
     /// The columns of `averages.csv` or `arms.csv`.
     fn averages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let record = self.summary();
-        let kinds = columns::results(&["estimand", "population", "arm"], &["n_units"]);
-        let columns = columns::of_csv(kinds, |out| match record.is_of_arms() {
-            true => record.write_contrasts(out),
-            false => record.write_averages(out),
-        });
-        columns::to_python(py, columns)
+        columns::to_python(py, self.0.averages())
     }
 
     /// What is worth knowing of the input, as JSON, each with its data set; and what was done that was not asked for.
     fn warnings(&self) -> (Vec<(String, String)>, Vec<String>) {
-        match &self.content {
-            Content::Fitted(found) => {
-                let one = |(set, w): (&str, _)| (set.to_string(), json(&problem_record(w)));
-                (found.warnings().into_iter().map(one).collect(), found.notes.clone())
-            }
-            Content::Opened { .. } => Default::default(),
-        }
+        let one = |(set, w): (&str, _)| (set.to_string(), json(&problem_record(w)));
+        (self.0.warnings().into_iter().map(one).collect(), self.0.notes().to_vec())
     }
 
     /// Writes all of it into a directory.
     fn save(&self, py: Python<'_>, path: PathBuf, force: bool, format: &str) -> PyResult<()> {
         let format = format_of(py, format)?;
-        let written = watch::detached(py, || match &self.content {
-            Content::Fitted(found) => found.write(&path, force, format, &[]),
-            Content::Opened { record, path: from, .. } => {
-                let directory = begin_batch(&path, force, &[])?;
-                let own = record.files.keys().filter(|name| !name.contains('/')).map(String::as_str);
-                copy_files(from, &directory, own)?;
-                for (member, run) in record.runs.iter().zip(&self.runs) {
-                    let folder = directory.folder(&member.folder)?;
-                    copy_files(&from.join(&member.folder), &folder, run.summary().files.keys().map(String::as_str))?;
-                }
-                directory.publish()
-            }
-        })?;
-        written.map_err(|e| errors::io(py, e))
-    }
-}
-
-impl Several {
-    fn summary(&self) -> &BatchRecord {
-        match &self.content {
-            Content::Fitted(found) => &found.record,
-            Content::Opened { record, .. } => record,
-        }
+        watch::detached(py, || self.0.save(&path, force, format))?.map_err(|e| errors::io(py, e))
     }
 }

@@ -1,11 +1,12 @@
 //! Failures as exceptions of `dvim._errors`, in the words of Python.
 
 use dvim::internal::error::{Error, Problem};
+use dvim_bind::json;
 use dvim_io::atomic::spelled;
 use dvim_io::read::ReadError;
 use dvim_io::run::OpenError;
 use dvim_report::record::ProblemRecord;
-use dvim_report::spell::Python as Face;
+pub use dvim_report::spell::Python as Face;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -69,9 +70,4 @@ pub fn problem_record(problem: &Problem) -> ProblemRecord {
 /// Problems as JSON.
 pub fn problems_json(problems: &[Problem]) -> String {
     json(&problems.iter().map(problem_record).collect::<Vec<_>>())
-}
-
-/// A record as JSON.
-pub fn json(record: &impl serde::Serialize) -> String {
-    serde_json::to_string(record).expect("records are made of numbers, texts and lists")
 }

@@ -6,13 +6,13 @@
 
 use crate::arrow;
 use crate::errors;
-use dvim::internal::table::{Column, Ids, Numbers, Table, TextValues, Values};
-use dvim_io::read::{ReadOptions, ids_of_texts, read_table, text_value};
+use dvim::internal::table::{Column, Ids, Numbers, Table, Values};
+use dvim_bind::text::TextBuilder;
+use dvim_io::read::{ReadOptions, ids_of_texts, read_table};
 use dvim_io::tasks::Input;
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyString};
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -31,56 +31,6 @@ impl Unreadable {
         Unreadable(format!(
             "error: column `{name}`: its values are of the Arrow type `{found}`\n  rule:   columns are numbers, booleans, text, categories or dates\n  remedy: convert it, or select the other columns"
         ))
-    }
-}
-
-/// Text that is gathered row by row; levels in the order in which they appear.
-#[derive(Default)]
-pub struct TextBuilder {
-    values: TextValues,
-    index: HashMap<String, u32>,
-    /// The code of each text that was given, which may be that of a trimmed one, or none where it means missing.
-    seen: HashMap<String, Option<u32>>,
-}
-
-impl TextBuilder {
-    pub fn push(&mut self, text: Option<&str>) {
-        let code = self.code(text);
-        self.push_code(code);
-    }
-
-    pub fn push_code(&mut self, code: Option<u32>) {
-        self.values.codes.push(code.unwrap_or(TextValues::MISSING));
-    }
-
-    /// The code of a text, by the rules of files.
-    pub fn code(&mut self, text: Option<&str>) -> Option<u32> {
-        let text = text?;
-        if let Some(code) = self.seen.get(text) {
-            return *code;
-        }
-        let code = text_value(text).map(|value| {
-            *self.index.entry(value.to_string()).or_insert_with(|| {
-                self.values.levels.push(value.to_string());
-                self.values.levels.len() as u32 - 1
-            })
-        });
-        self.seen.insert(text.to_string(), code);
-        code
-    }
-
-    /// The column, without levels that no row has.
-    pub fn finish(self) -> TextValues {
-        let rows: Vec<usize> = (0..self.values.codes.len()).collect();
-        match Values::Text(self.values).select(&rows) {
-            Values::Text(text) => text,
-            _ => unreachable!("text stays text"),
-        }
-    }
-
-    pub fn ids(self) -> Ids {
-        let rows = 0..self.values.codes.len();
-        ids_of_texts(rows.map(|i| self.values.get(i).unwrap_or("")))
     }
 }
 
@@ -180,11 +130,8 @@ impl PyTable {
     /// Adds text: for each row the position of its level, negative where it is missing.
     fn text(&self, py: Python<'_>, name: &str, codes: &Bound<'_, PyAny>, levels: Vec<String>) -> PyResult<()> {
         let codes = PyBuffer::<i64>::get(codes)?.to_vec(py)?;
-        let mut builder = TextBuilder::default();
-        let known: Vec<Option<u32>> = levels.iter().map(|l| builder.code(Some(l))).collect();
-        codes.iter().for_each(|&c| {
-            builder.push_code(usize::try_from(c).ok().and_then(|c| known.get(c).copied().flatten()));
-        });
+        let rows = codes.iter().map(|&c| usize::try_from(c).ok());
+        let builder = TextBuilder::of_levels(&levels, rows);
         self.with(name, Values::Text(builder.finish()));
         Ok(())
     }

@@ -704,7 +704,7 @@ fn balance_words(b: &BalanceRecord) -> String {
     }
     out.push_str(&grid.render());
     if order.len() > 10 {
-        let _ = writeln!(out, "  … and {} more covariates (all of them with --json)", order.len() - 10);
+        let _ = writeln!(out, "  … and {} more covariates (the record has all of them)", order.len() - 10);
     }
     let mut grid =
         Grid::new(2, &["pool", "metric", "patients", "effective", "never used", "most used", "median diameter"]);

@@ -7,11 +7,11 @@ use crate::figures::{self, Look};
 use crate::learning;
 use crate::plot::escape;
 use crate::record::Summary;
-use crate::spell::Python;
 use crate::text::{answer, grouped, short, worries};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::Cohort;
 use dvim::internal::estimand::Estimand;
+use dvim::internal::phrase::Face;
 
 /// Worries that a card lists; the rest is counted.
 const MOST_WORRIES: usize = 5;
@@ -22,8 +22,8 @@ const OPENING: &str = "<div style=\"background:#fff;color:#1b2230;padding:.8em 1
 /// How a cell of the table looks.
 const CELL: &str = "padding:.1em .8em;text-align:right;font-variant-numeric:tabular-nums";
 
-/// The card of a run.
-pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
+/// The card of a run, with remedies in the words of `face`.
+pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary, face: &dyn Face) -> String {
     let (t, c) = (&summary.counts.treated, &summary.counts.control);
     let cell = |estimand: &str, population: &str, scale: f64| {
         summary.average(estimand, population).map_or("undefined".to_string(), |a| with_interval(a, scale))
@@ -54,7 +54,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
         row("cure effect, points", "cure_effect", 100.0),
         row("time effect", "time_effect", 1.0),
     );
-    out += &verdict(summary);
+    out += &verdict(summary, face);
     out += &histograms(analysis, summary);
     let mut list = worries(summary, analysis, cohort);
     list.extend(summary.warnings.iter().map(|w| {
@@ -73,12 +73,12 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
 }
 
 /// Whether the data support the answer, with every reason and remedy.
-fn verdict(summary: &Summary) -> String {
+fn verdict(summary: &Summary, face: &dyn Face) -> String {
     let Some(v) = &summary.verdict else {
         return "<p style=\"margin:0 0 .6em\">Whether the data support it was not judged: the run has no audit.</p>"
             .into();
     };
-    let ([cure, time], reasons) = v.lines(&Python);
+    let ([cure, time], reasons) = v.lines(face);
     let colour = |s: &str| match s {
         "supported" => "#1a6b3c",
         "not_reliable" => "#a3261c",

@@ -6,7 +6,6 @@ use crate::learning;
 pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
-use crate::spell::CommandLine;
 use crate::terminal::Terminal;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::cohort::{Arm, Cohort};
@@ -17,7 +16,7 @@ use dvim::internal::fold::Fit;
 use dvim::internal::inspect::UnitGroups;
 use dvim::internal::interval::{Interval, two_sided};
 use dvim::internal::overview::{ArmOverview, ColumnOverview, Overview};
-use dvim::internal::phrase::harmless;
+use dvim::internal::phrase::{Face, harmless};
 use dvim::internal::schema::Covariate;
 use dvim::internal::survival::Estimate;
 use std::fmt::Write;
@@ -111,7 +110,7 @@ pub fn overview(o: &Overview) -> String {
     }
     out.push_str(&left_last(&grid));
     if o.columns.len() > shown {
-        let _ = writeln!(out, "  … and {} more columns (all of them with --json)", o.columns.len() - shown);
+        let _ = writeln!(out, "  … and {} more columns (the record has all of them)", o.columns.len() - shown);
     }
     if let Some([control, treated]) = &o.arms {
         out.push_str("\nThe two arms\n");
@@ -213,8 +212,8 @@ pub fn clip(text: &str, most: usize) -> String {
 /// "treated" first: the order in which a reader expects the arms.
 pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
 
-/// What `fit` says at its end: something a person can read aloud, then the numbers.
-pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal) -> String {
+/// What `fit` says at its end: something a person can read aloud, then the numbers. Remedies are in the words of `face`.
+pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal, face: &dyn Face) -> String {
     let unit = s.roles.asked.dates.as_ref().map_or("", |_| "days");
     let mut out = answer(s, unit).join("\n");
     out.push('\n');
@@ -222,7 +221,7 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         let _ = writeln!(out, "{words}");
     }
     if let Some(v) = &s.verdict {
-        let ([cure, time], reasons) = v.lines(&CommandLine);
+        let ([cure, time], reasons) = v.lines(face);
         let _ = writeln!(out, "{cure}\n{time}");
         reasons.iter().for_each(|r| {
             let _ = writeln!(out, "  - {r}");

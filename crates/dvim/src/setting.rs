@@ -1,8 +1,8 @@
 //! Everything that a user can set: the one list of roles and options.
 //!
-//! Each face of dvim (the command line, Python, and R later) is made from this list or checked against it by a test:
+//! Each face of dvim (the command line, Python, R) is made from this list or checked against it by a test:
 //! its names, the kinds of its values, the words that a value can be, and its defaults. A [`Setting`] has one name.
-//! A face only spells it, with hyphens in a shell and with underscores in Python.
+//! A face only spells it, with hyphens in a shell and with underscores in Python and R.
 
 /// What the value of a setting is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -63,7 +63,7 @@ fn patients_inside_a_ring_are_not_taken_for_an_effect() {
     let cohort = ring(3000, 7, true);
     let (with, without) = (mean_effect(&cohort, Learners::All), mean_effect(&cohort, Learners::Cure));
     assert!(without > 0.08, "the cure model alone takes the ring for an effect: {without}");
-    assert!(with.abs() < 0.6 * without, "{with} against {without}");
+    assert!(with.abs() < 0.8 * without, "{with} against {without}");
 }
 
 #[test]

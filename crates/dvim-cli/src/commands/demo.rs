@@ -13,6 +13,7 @@ use dvim_io::manifest;
 use dvim_io::run::{EffectsFormat, Origin, write_files};
 use dvim_report::record::{InputRecord, RolesRecord};
 use dvim_report::report::{Page, run_page};
+use dvim_report::spell::CommandLine;
 use dvim_report::{tables, text};
 use std::fmt::Write;
 
@@ -51,7 +52,7 @@ pub fn run(args: &DemoArgs) -> Result<(), Failure> {
     directory.write("report.html", |out| std::io::Write::write_all(out, page.as_bytes()))?;
     manifest::publish(directory, DEMO)?;
 
-    let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort, super::terminal()));
+    let mut words = format!("{about}\n\n{}", text::summary(&summary, &found, cohort, super::terminal(), &CommandLine));
     let truth = |i: &u32| &world.truth[*i as usize];
     let cure = average(found.units.iter().map(|i| Some(truth(i).cure_effect())));
     let time = average(found.units.iter().map(|i| Some(truth(i).time_effect())));

@@ -42,7 +42,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let directory = begin_run(&args.output, args.force, &inputs, inside.as_deref())?;
     let summary = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
     // While the files go to the disk.
-    let said = text::summary(&summary, &done.found, &done.cohort, super::terminal());
+    let said = text::summary(&summary, &done.found, &done.cohort, super::terminal(), &CommandLine);
     let page = || report::page(&args.page, &done.cohort, &done.found, &summary);
     if let Some(name) = &inside {
         directory.write(name, |out| out.write_all(page().as_bytes()))?;

@@ -1,0 +1,4 @@
+library(testthat)
+library(dvim)
+
+test_check("dvim")
