@@ -50,7 +50,7 @@ pub fn run<T: Send + 'static>(
     work: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
+        .num_threads(dvim_io::threads::checked(threads).map_err(|e| errors::engine(py, e))?)
         .build()
         .map_err(|e| errors::bug(&e.to_string()))?;
     let watched = Arc::new(Watched::default());

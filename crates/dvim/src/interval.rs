@@ -172,7 +172,7 @@ pub(crate) fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
 pub fn difference(a: f64, of_a: &Interval, b: f64, of_b: &Interval, correlation: f64) -> Interval {
     let d = a - b;
     // x² + y² − 2ρxy as two squares, so that round-off cannot make it negative.
-    let apart = |x: f64, y: f64| f64::hypot(x - correlation * y, y * f64::sqrt(1.0 - correlation * correlation));
+    let apart = |x: f64, y: f64| libm::hypot(x - correlation * y, y * f64::sqrt(1.0 - correlation * correlation));
     // Arms that move against each other may reach as far as both ends together, not farther.
     Interval {
         se: of_a.se.zip(of_b.se).map(|(x, y)| apart(x, y)),

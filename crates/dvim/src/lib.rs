@@ -47,7 +47,9 @@ mod phrase;
 mod error;
 mod estimand;
 mod arm;
+mod processor;
 mod numeric;
+mod product;
 mod distribution;
 mod outcome;
 mod table;
@@ -118,9 +120,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival,
-        interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale,
-        options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview,
-        compare, audit, imputation, contrasts, simulate, rehearsal,
+        setting, phrase, error, estimand, arm, processor, outcome, table, schema, cohort, support, scaling, split,
+        survival, interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect,
+        martingale, options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory,
+        overview, compare, audit, imputation, contrasts, simulate, rehearsal,
     );
 }
