@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test site reference figures same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test torture fuzz site reference figures same-bytes wheel wheel-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -49,6 +49,19 @@ SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target 
 sanitize:
 	$(SANITIZED) --lib -- matching::
 	$(SANITIZED) --test matching_index
+
+# Everything of docs/torture.md but the fuzzers, and its tables: an hour or two. `make test` runs samples.
+torture:
+	cargo build
+	cargo build --release -p dvim-fuzz --example campaign
+	tests/torture/faults.py --write docs/torture.md
+	tests/torture/campaigns.py --write docs/torture.md
+
+# One fuzzer for so many seconds: make fuzz TARGET=store FOR=3600. Needs a nightly compiler and cargo-fuzz.
+TARGET ?= delimited
+FOR ?= 300
+fuzz:
+	cargo +nightly fuzz run --fuzz-dir fuzz $(TARGET) fuzz/corpus/$(TARGET) -- -max_total_time=$(FOR) -rss_limit_mb=4096 -timeout=30
 
 # The workspace with the oldest Rust that it promises: rustup's, or that which RUSTC names. `make test` checks what a newer one can.
 msrv:
