@@ -142,6 +142,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         let payload = info.payload();
         let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("unknown");
+        // The standard library gives up like this where a thread finds no memory for its stack.
+        if text.contains("(os error 12)") {
+            return say(&format!("error: memory ran out: {text}"));
+        }
         say(&format!(
             "error: dvim met a case that it should have caught{place}: {text}\n  remedy: nothing was written; please report this line, with the command"
         ));

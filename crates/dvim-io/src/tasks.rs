@@ -20,6 +20,7 @@ use dvim::internal::estimand::ByEstimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::ground::Ground;
 use dvim::internal::inspect::{Search, UnitGroups};
+use dvim::internal::interval::two_sided;
 use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::phrase::Phrase;
 use dvim::internal::setting::Setting;
@@ -284,12 +285,13 @@ fn curves_of<'g, 'a>(
 ) -> Result<FoundCurves<'g>, Error> {
     let ground = if fit.is_corrected() { None } else { Some(Ground::of_fit(fit, cohort)?) };
     let search = ground.as_ref().map(|ground| Search::new(fit, ground));
+    let quantile = two_sided(fit.options.confidence);
     let of = |i: usize| match &search {
         // Who was not served has no estimate.
         None => corrected(i).filter(|c| c.mean_event_time.treated > 0.0).map(|c| c.curves(grid)),
         Some(search) => {
             let groups = search.groups(cohort.covariates(i), Some(i as u32), None);
-            groups.curves(grid).filter(|_| groups.unserved(fit.options.fewest()).is_none())
+            groups.curves(grid, quantile).filter(|_| groups.unserved(fit.options.fewest()).is_none())
         }
     };
     let (mut found, mut without) = (Vec::new(), Vec::new());

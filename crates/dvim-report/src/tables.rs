@@ -375,7 +375,7 @@ impl<'a> EffectRow<'a> {
             out.push(Cell::maybe(estimate.map(|e| e.1.low)));
             out.push(Cell::maybe(estimate.map(|e| e.1.high)));
         };
-        let ends = self.effect.and_then(|e| e.ends(layout.horizon));
+        let ends = self.effect.and_then(|e| e.ends(layout.horizon, layout.quantile));
         let split = ends.map(|e| e.rmst_split(layout.quantile));
         put(&mut out, split.map(|s| s.effect));
         put(&mut out, split.map(|s| s.from_cure));
