@@ -20,6 +20,7 @@ import argparse
 import collections
 import concurrent.futures
 import hashlib
+import json
 import os
 import pathlib
 import platform
@@ -28,6 +29,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -110,7 +112,9 @@ class Torture:
         for kind in KINDS:
             folder = self.copy(world)
             report = folder.with_suffix(".report")
+            begin = time.monotonic()
             done = self.dvim(folder, words, ["0", kind, str(report)])
+            seconds = time.monotonic() - begin
             assert done.returncode == 0, (name, done.stderr.decode())
             counts[kind] = int(report.read_text().split()[0])
             found = everything(folder)
@@ -118,7 +122,8 @@ class Torture:
             new = found
             shutil.rmtree(folder)
             report.unlink()
-        return {"name": name, "words": words, "output": output, "world": world, "old": old, "new": new, "counts": counts}
+        return {"name": name, "words": words, "output": output, "world": world, "old": old, "new": new, "counts": counts,
+                "seconds": seconds}
 
     def copy(self, world):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.room))
@@ -142,6 +147,8 @@ class Torture:
                 state = "new"
             elif shown == case["old"]:
                 state = "old"
+            elif case["name"].startswith("study") and self.is_begun_study(case, folder, shown):
+                state = "between"
             elif all(case["old"].get(n, case["new"].get(n)) == d or case["new"].get(n) == d for n, d in shown.items()) \
                     and all(n in shown for n in case["old"] if n in case["new"]) and self.is_mix_allowed(case, shown):
                 state = "between"
@@ -185,10 +192,25 @@ class Torture:
 
     def is_mix_allowed(self, case, shown):
         """Several outputs of one command appear one after the other, each whole; a study grows file by file."""
-        several = {"predict": ["out.csv", "groups.csv"], "fit --report": ["run", "out.html"]}.get(case["name"])
-        if several:
-            return True
-        return case["name"].startswith("study")
+        return case["name"] in ("predict", "fit --report")
+
+    def is_begun_study(self, case, folder, shown):
+        """A study is written file by file, and a list of them after each: every file is whole, the list can be read, and
+        the same command, typed again, ends with the new study."""
+        manifest = os.path.join(case["output"], "manifest.json")
+        whole = all(d in (case["old"].get(n), case["new"].get(n)) for n, d in shown.items() if n != manifest)
+        kept = all(n in shown for n in case["old"] if n != manifest and n in case["new"])
+        if manifest in shown:
+            json.loads((folder / manifest).read_text())
+        if not (whole and kept):
+            return False
+        again = self.copy(folder)
+        try:
+            done = self.dvim(again, case["words"])
+            left = {n: d for n, d in everything(again).items() if not is_hidden(n)}
+            return done.returncode == 0 and left == case["new"]
+        finally:
+            shutil.rmtree(again, ignore_errors=True)
 
 
 def difference(a, b):
@@ -203,7 +225,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=str(ROOT / "target/debug/dvim"))
     parser.add_argument("--sample", type=int, help="about so many faults, instead of all")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", help="only the command of this name")
     parser.add_argument("--write", type=pathlib.Path, help="put the table into this file")
@@ -220,12 +242,13 @@ def main():
             cases = list(pool.map(lambda c: torture.prepare(*c), commands))
             faults = [(case, kind, n) for case in cases for kind in KINDS for n in range(1, case["counts"][kind] + 1)]
             if args.sample and args.sample < len(faults):
-                # So many of each command, so that none is left out.
+                # Some of each command, so that none is left out, and more of those that are quick.
                 draw = random.Random(args.seed)
-                each = -(-args.sample // len(cases))
-                faults = [f for case in cases
+                weights = [1 / (0.3 + case["seconds"]) for case in cases]
+                faults = [f for case, weight in zip(cases, weights)
                           for f in draw.sample([f for f in faults if f[0] is case],
-                                               min(each, sum(case["counts"].values())))]
+                                               min(-int(-args.sample * weight // sum(weights)), sum(case["counts"].values())))]
+            print(f"{len(faults)} faults", file=sys.stderr, flush=True)
             found = list(pool.map(lambda f: (f, torture.fault(*f)), faults))
     rows, problems = collections.OrderedDict(), []
     for (case, kind, n), (hit, outcome, code, wrong) in found:

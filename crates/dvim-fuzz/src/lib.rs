@@ -7,19 +7,22 @@ use dvim::internal::cohort::{Cohort, Flow, Roles};
 use dvim::internal::ground::Ground;
 use dvim::internal::options::Options;
 use dvim::internal::overview::Overview;
+use dvim::internal::phrase::Fields;
 use dvim::internal::schema::Missing;
 use dvim::internal::simulate::{Scenario, simulate};
-use dvim::internal::table::Table;
+use dvim::internal::table::{Ids, Table};
 use dvim::internal::watch::Unwatched;
 use dvim_explore::Explorer;
 use dvim_io::read::{ReadOptions, Sizes, read_in_blocks, read_table};
-use dvim_io::run::{EffectsFormat, Origin, open_run, read_summary, write_run};
-use dvim_report::record::{InputRecord, RolesRecord, Summary};
+use dvim_io::run::{EffectsFormat, Origin, open_run, read_summary, write_effect_table, write_run};
+use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
 use dvim_report::report::{Page, run_page};
-use dvim_report::terminal::Terminal;
+use dvim_report::tables::effect_table;
+use dvim_report::terminal::{Terminal, words};
 use dvim_report::text;
 use sha2::{Digest, Sha256};
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -33,6 +36,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("door", door),
     ("store", store),
     ("summary", summary),
+    ("labels", labels),
     ("http", http),
     #[cfg(feature = "columnar")]
     ("columnar", columnar),
@@ -106,8 +110,9 @@ fn look(table: &Table, roles: &Roles) {
     let options = Options { group_size: 5, ..Options::paper() };
     let overview = Overview::of(table, roles, &options);
     assert!(text::overview(&overview).len() < 200_000, "few words");
-    if let Ok(admitted) = Cohort::admit(table, roles) {
-        assert!(admitted.cohort.n_units() > 0, "a cohort has units");
+    match Cohort::admit(table, roles) {
+        Ok(admitted) => assert!(admitted.cohort.n_units() > 0, "a cohort has units"),
+        Err(error) => assert!(error.spelled(&Fields).contains("error: "), "a refusal says why"),
     }
 }
 
@@ -159,7 +164,7 @@ pub fn store(data: &[u8]) {
     let mut store = data.to_vec();
     store.extend_from_slice(&Sha256::digest(data));
     let (old, new) = (hex(&Sha256::digest(&good.store)), hex(&Sha256::digest(&store)));
-    let summary = String::from_utf8_lossy(&good.summary).replace(&old, &new);
+    let summary = mended(&String::from_utf8_lossy(&good.summary).replace(&old, &new));
     let folder = files([("summary.json", summary.as_bytes()), ("run.dvim", &store)]);
     let Ok(run) = open_run(&folder) else { return };
     let n = run.cohort.n_units();
@@ -167,8 +172,22 @@ pub fn store(data: &[u8]) {
     let _ = Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &Unwatched);
 }
 
-/// A summary beside the store that it may fit: whatever opens is shown too.
+/// A summary whose last field, the digest of all before it, fits again. A text without that field is left as it is.
+pub fn mended(summary: &str) -> String {
+    const SEAL: &str = ",\n  \"seal\": \"";
+    match summary.rsplit_once(SEAL) {
+        Some((body, _)) => format!("{body}{SEAL}{}\"\n}}\n", hex(&Sha256::digest(body))),
+        None => summary.into(),
+    }
+}
+
+/// A summary beside the store that it may fit, as it is and with its digest mended: whatever opens is shown too.
 pub fn summary(data: &[u8]) {
+    show_summary(data);
+    show_summary(mended(&String::from_utf8_lossy(data)).as_bytes());
+}
+
+fn show_summary(data: &[u8]) {
     let good = good();
     let folder = files([("summary.json", data), ("run.dvim", &good.store)]);
     let Ok(summary) = read_summary(&folder) else { return };
@@ -176,6 +195,49 @@ pub fn summary(data: &[u8]) {
     let Ok(run) = open_run(&folder) else { return };
     let _ = text::summary(&run.summary, &good.found, &run.cohort, Terminal { plots: true, colour: true });
     let _ = run_page(&Page::default(), &run.cohort, &good.found, &run.summary);
+}
+
+/// Marks around a hostile name, by which it is found again in what is shown.
+const MARKS: [&str; 2] = ["Qz7", "7zQ"];
+
+/// Lines of a text that are the labels of both arms, the name of a covariate and an id: they reach terminals, pages and
+/// spreadsheets, and command none.
+pub fn labels(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    if text.len() > 4_000 {
+        return;
+    }
+    let lines: Vec<&str> = text.split('\n').collect();
+    let line = |i: usize| lines.get(i).copied().unwrap_or("=1+1");
+    let name = |i: usize| format!("{}{}{}", MARKS[0], line(i), MARKS[1]);
+    let mut units = good().cohort.to_units();
+    units.labels = [name(0), name(1) + "2"];
+    units.names[0] = name(2);
+    let id = line(3);
+    let n = units.time.len();
+    units.ids = Ids::from_texts((0..n).map(|i| if i == 0 { format!("{id}!") } else { format!("{i}") }));
+    let Ok(cohort) = Cohort::from_parts(units, None, good().cohort.horizon()) else { return };
+    let options = Options { group_size: 5, ..Options::paper() };
+    let Ok(found) = analysis::run(&cohort, &options, &Unwatched) else { return };
+    let audit = Audit::of(&cohort, &found, &[]).expect("an audit");
+    let input = InputRecord { file: name(4), sha256: String::new(), n_bytes: 1, n_rows: n };
+    let flow = Flow { n_rows: n, ..Flow::default() };
+    let source = Source { input, roles: RolesRecord::simulated(&cohort), flow: &flow, warnings: &[] };
+    let record = Summary::of(&cohort, &found, &audit, source, BTreeMap::new());
+    let said = text::summary(&record, &found, &cohort, Terminal { plots: true, colour: false });
+    let said = words(&said);
+    assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "a name commands the terminal");
+    let page = run_page(&Page::default(), &cohort, &found, &record);
+    for (at, _) in page.match_indices(MARKS[0]) {
+        let inside = &page[at..page[at..].find(MARKS[1]).map_or(page.len().min(at + 3), |end| at + end)];
+        assert!(!inside.contains(['<', '>', '"']), "a name is markup: {inside:?}");
+    }
+    let mut csv = Vec::new();
+    write_effect_table(&mut csv, &effect_table(&cohort, &found), EffectsFormat::Csv).expect("memory");
+    let csv = String::from_utf8(csv).expect("text");
+    let cell = csv.lines().nth(1).expect("a row").trim_start_matches('"');
+    let is_number = cell.split(',').next().is_some_and(|c| c.parse::<f64>().is_ok());
+    assert!(is_number || !cell.starts_with(['=', '+', '-', '@', '\t']), "a spreadsheet computes {cell:?}");
 }
 
 /// Bytes of a connection to the explorer, as from somebody who knows the token.

@@ -42,6 +42,11 @@ fn summary() {
 }
 
 #[test]
+fn labels() {
+    replay("labels");
+}
+
+#[test]
 fn http() {
     replay("http");
 }
