@@ -650,7 +650,8 @@ fn files_are_made_and_removed_in_one_place() {
     let mut n_allowed = 0;
     for (path, (_, bytes)) in everything_named(crates, "rs") {
         let name = path.strip_prefix(crates).expect("a crate").to_str().expect("text").to_string();
-        if !name.contains("/src/") {
+        // What the fuzzers write is damage on purpose, and no user runs it.
+        if !name.contains("/src/") || name.starts_with("dvim-fuzz/") {
             continue;
         }
         let source = String::from_utf8(bytes).expect("text");

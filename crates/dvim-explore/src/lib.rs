@@ -175,8 +175,8 @@ impl Server {
     }
 }
 
-/// The status of the answer to these bytes, as if they came from somebody with the token; `None` where they are no whole
-/// request. For fuzzing.
+/// The status of the answer to these bytes, as if they came from somebody with the token; `None` where they are no
+/// whole request. For fuzzing.
 #[doc(hidden)]
 pub fn answer_to(explorer: &Explorer<'_>, bytes: &[u8]) -> Option<u16> {
     let (mut request, head, length) = match http::parse(bytes) {

@@ -1,6 +1,8 @@
 //! What the fuzzers call: each function takes any bytes and must come back, whatever they are. A panic, a hang or absurd
 //! memory is a finding. `fuzz/` has a target for each; `tests/corpus.rs` replays what they found, without a fuzzer.
 
+pub mod campaign;
+
 use dvim::internal::analysis::{self, Analysis};
 use dvim::internal::audit::Audit;
 use dvim::internal::cohort::{Cohort, Flow, Roles};
@@ -229,7 +231,9 @@ pub fn labels(data: &[u8]) {
     assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "a name commands the terminal");
     let page = run_page(&Page::default(), &cohort, &found, &record);
     for (at, _) in page.match_indices(MARKS[0]) {
-        let inside = &page[at..page[at..].find(MARKS[1]).map_or(page.len().min(at + 3), |end| at + end)];
+        // A long name is cut, with an ellipsis in place of its end.
+        let end = [MARKS[1], "…"].iter().filter_map(|mark| page[at..].find(mark)).min();
+        let inside = &page[at..end.map_or(at + MARKS[0].len(), |end| at + end)];
         assert!(!inside.contains(['<', '>', '"']), "a name is markup: {inside:?}");
     }
     let mut csv = Vec::new();
