@@ -39,8 +39,8 @@
 //! *Cured* means event-free at H. A positive cure effect means that treatment cures more. A positive time effect means
 //! that it delays events.
 //!
-//! The engine does no input or output and keeps no state that a result depends on. Its modules stand in the order of the
-//! flow: each may use those above it, and none below. `ARCHITECTURE.md` has the picture.
+//! The engine does no input or output and keeps no state that a result depends on. Its modules stand in the order of
+//! the flow: each may use those above it, and none below. `ARCHITECTURE.md` has the picture.
 
 mod setting;
 mod phrase;
