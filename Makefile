@@ -52,18 +52,20 @@ sanitize:
 sanitize-quick:
 	$(SANITIZED) -- matching:: product:: numeric:: small_for_memory_checkers edges
 
-# Everything of docs/torture.md but the fuzzers, and its tables: an hour or two. `make test` runs samples.
+# Everything of docs/torture.md but the fuzzers, and its tables: hours. `make test` runs samples. With FAULTS=2000 about so many faults are
+# drawn instead of all.
 torture:
 	cargo build
-	cargo build --release -p dvim-fuzz --example campaign
-	tests/torture/faults.py --write docs/torture.md
+	cargo build -p dvim-fuzz --example campaign
+	cargo test -p dvim-fuzz --features columnar --test corpus
+	tests/torture/faults.py $(if $(FAULTS),--sample $(FAULTS)) --write docs/torture.md
 	tests/torture/campaigns.py --write docs/torture.md
 
-# One fuzzer for so many seconds: make fuzz TARGET=store FOR=3600. Needs a nightly compiler and cargo-fuzz.
+# One fuzzer for so many seconds: make fuzz TARGET=store FOR=3600.
 TARGET ?= delimited
 FOR ?= 300
 fuzz:
-	cargo +nightly fuzz run --fuzz-dir fuzz $(TARGET) fuzz/corpus/$(TARGET) -- -max_total_time=$(FOR) -rss_limit_mb=4096 -timeout=30
+	tests/torture/fuzz $(TARGET) $(FOR)
 
 # The workspace with the oldest Rust that it promises: rustup's, or that which RUSTC names. `make test` checks what a newer one can.
 msrv:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The campaigns of crates/dvim-fuzz/examples/campaign.rs as a table.
 
-    tests/torture/campaigns.py [--binary target/release/examples/campaign] [--part 0.01] [--write docs/torture.md]
+    tests/torture/campaigns.py [--binary target/debug/examples/campaign] [--part 0.01] [--write docs/torture.md]
 """
 
 import argparse
@@ -19,7 +19,7 @@ CAMPAIGNS = [("cohorts", 10_000), ("tables", 10_000), ("runs", 1_000), ("request
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", default=str(ROOT / "target/release/examples/campaign"))
+    parser.add_argument("--binary", default=str(ROOT / "target/debug/examples/campaign"))
     parser.add_argument("--part", type=float, default=1.0, help="this share of each campaign")
     parser.add_argument("--first", type=int, default=1, help="the first seed")
     parser.add_argument("--only")
