@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test site reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test torture fuzz site reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize sanitize-quick msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -60,12 +60,29 @@ r-package:
 r-check: r-package
 	cd dist && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --as-cran dvim_*.tar.gz
 
-# The unsafe kernels under AddressSanitizer, with the widest instructions of this processor (valgrind knows no AVX-512, Miri few
-# intrinsics). The sanitizer is an unstable option of the compiler, whose runtime comes with the stable one; the standard library is as it is.
-SANITIZED = RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir target/sanitize -p dvim
+# The unsafe kernels under AddressSanitizer, with every instruction set of this processor (valgrind knows no AVX-512, Miri few
+# intrinsics). tests/sanitize holds them by path: the whole engine would take minutes to build. The sanitizer is an unstable option of the
+# compiler, whose runtime comes with the stable one; the standard library is as it is. `make test` runs sanitize-quick.
+SANITIZED = cd tests/sanitize && RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --quiet --target $$(rustc -vV | sed -n 's/^host: //p') --target-dir ../../target/sanitize --lib --test matching_index
 sanitize:
-	$(SANITIZED) --lib -- matching::
-	$(SANITIZED) --test matching_index
+	$(SANITIZED)
+sanitize-quick:
+	$(SANITIZED) -- matching:: product:: numeric:: small_for_memory_checkers edges
+
+# Everything of docs/torture.md but the fuzzers, and its tables: hours. `make test` runs samples. With FAULTS=2000 about so many faults are
+# drawn instead of all.
+torture:
+	cargo build
+	cargo build -p dvim-fuzz --example campaign
+	cargo test -p dvim-fuzz --features columnar --test corpus
+	tests/torture/faults.py $(if $(FAULTS),--sample $(FAULTS)) --write docs/torture.md
+	tests/torture/campaigns.py --write docs/torture.md
+
+# One fuzzer for so many seconds: make fuzz TARGET=store FOR=3600.
+TARGET ?= delimited
+FOR ?= 300
+fuzz:
+	tests/torture/fuzz $(TARGET) $(FOR)
 
 # The workspace with the oldest Rust that it promises: rustup's, or that which RUSTC names. `make test` checks what a newer one can.
 msrv:

@@ -10,8 +10,9 @@ use args::{Cli, Command};
 use clap::FromArgMatches;
 use dvim_io::atomic::named;
 use dvim_report::spell::CommandLine;
+use dvim_report::terminal::words;
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -60,13 +61,20 @@ impl From<dvim_io::run::OpenError> for Failure {
     }
 }
 
-/// Data for the user, to stdout.
+/// Words for the user, to stdout. Names and ids in them cannot command a terminal.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
+    to_stdout(words(text).as_bytes())
 }
 
-/// As [`print`], of bytes.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+/// Data for a program, to stdout: the bytes as they are, unless they are shown on a terminal.
+pub(crate) fn print_data(bytes: &[u8]) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() {
+        return print(&String::from_utf8_lossy(bytes));
+    }
+    to_stdout(bytes)
+}
+
+fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     Ok(written.map_err(named(Path::new("standard output"), "written"))?)
@@ -88,9 +96,9 @@ fn name_leftovers() {
     }
 }
 
-/// Words for the user, to stderr.
+/// Words for the user, to stderr. Names and ids in them cannot command a terminal.
 pub(crate) fn say(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(std::io::stderr(), "{}", words(text));
 }
 
 /// Whether the process is the command and nothing else.
@@ -99,6 +107,7 @@ static IS_ALONE: AtomicBool = AtomicBool::new(false);
 /// As [`run`], where the process is the command and nothing else: its thread computes too.
 pub fn run_alone(args: impl IntoIterator<Item = OsString>) -> u8 {
     IS_ALONE.store(true, Relaxed);
+    signals::explain_abort();
     keep_freed_memory();
     run(args)
 }
@@ -107,7 +116,10 @@ pub fn run_alone(args: impl IntoIterator<Item = OsString>) -> u8 {
 /// process has already; without this, larger pieces than 128 kB would come fresh from the system each time, page by
 /// page. Nothing is touched here, and elsewhere it does nothing.
 fn keep_freed_memory() {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity((32 << 20) - (64 << 10))));
+    let mut piece = Vec::<u8>::new();
+    // Where there is no room the work itself will tell.
+    let _ = piece.try_reserve_exact((32 << 20) - (64 << 10));
+    drop(std::hint::black_box(piece));
 }
 
 /// Runs the command line, whose first argument is the name of the program. Gives the exit code.
@@ -120,12 +132,20 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
             return e.exit_code() as u8;
         }
     };
+    if let Err(e) = dvim_io::environment::use_instructions() {
+        say(&e.spelled(&CommandLine));
+        return 2;
+    }
     signals::watch();
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
         let payload = info.payload();
         let text = payload.downcast_ref::<&str>().copied().or(payload.downcast_ref::<String>().map(String::as_str));
         let text = text.unwrap_or("unknown");
+        // The standard library gives up like this where a thread finds no memory for its stack.
+        if text.contains("(os error 12)") {
+            return say(&format!("error: memory ran out: {text}"));
+        }
         say(&format!(
             "error: dvim met a case that it should have caught{place}: {text}\n  remedy: nothing was written; please report this line, with the command"
         ));
@@ -150,7 +170,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::complete(), "dvim", &mut text);
-            print(&String::from_utf8_lossy(&text))
+            print_data(&text)
         }
     });
     name_leftovers();

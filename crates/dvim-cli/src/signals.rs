@@ -23,6 +23,30 @@ fn end(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// Says why where the process has to end at once: Rust ends it so when memory cannot be had. The exit code is 1; files
+/// that are being written stay hidden, and the next command names them.
+#[cfg(unix)]
+pub(crate) fn explain_abort() {
+    use nix::libc::{_exit, STDERR_FILENO, c_int, write};
+    use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+    const WORDS: &str = "error: dvim had to stop at once, most likely because memory ran out\n  \
+                         rule:   an output appears whole or not at all, so none was written\n  \
+                         remedy: take fewer rows, covariates or --threads, or raise the limit of memory (`ulimit -v`)\n";
+    extern "C" fn explain(_: c_int) {
+        // SAFETY: both calls are allowed in a handler of signals, and the bytes are static.
+        unsafe {
+            write(STDERR_FILENO, WORDS.as_ptr().cast(), WORDS.len());
+            _exit(1)
+        }
+    }
+    let action = SigAction::new(SigHandler::Handler(explain), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler calls nothing but what is allowed there.
+    let _ = unsafe { sigaction(Signal::SIGABRT, &action) };
+}
+
+#[cfg(not(unix))]
+pub(crate) fn explain_abort() {}
+
 /// Waits for signals on a thread of its own. To be called before any other thread is started: they inherit that
 /// signals wait for it. A signal that the parent ignores (`nohup`) stays ignored.
 #[cfg(unix)]

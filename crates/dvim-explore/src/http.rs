@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a request line with its headers.
@@ -94,7 +95,7 @@ impl Response {
 
 /// One client.
 pub struct Connection<'a> {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     /// Bytes that were read and not yet used.
     buffer: Vec<u8>,
     stopped: &'a dyn Fn() -> bool,
@@ -109,7 +110,7 @@ enum Arrived {
 
 impl<'a> Connection<'a> {
     /// A connection, which gives up when `stopped` says so.
-    pub fn new(stream: TcpStream, stopped: &'a dyn Fn() -> bool) -> io::Result<Connection<'a>> {
+    pub fn new(stream: Arc<TcpStream>, stopped: &'a dyn Fn() -> bool) -> io::Result<Connection<'a>> {
         stream.set_read_timeout(Some(LOOK))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
         stream.set_nodelay(true)?;
@@ -125,7 +126,7 @@ impl<'a> Connection<'a> {
             if Instant::now() >= until {
                 return Arrived::TooLate;
             }
-            match self.stream.read(&mut chunk) {
+            match (&*self.stream).read(&mut chunk) {
                 Ok(0) => return Arrived::End,
                 Ok(n) => {
                     self.buffer.extend_from_slice(&chunk[..n]);
@@ -186,7 +187,7 @@ impl<'a> Connection<'a> {
         if !head_only {
             bytes.extend_from_slice(&response.body);
         }
-        self.stream.write_all(&bytes)
+        (&*self.stream).write_all(&bytes)
     }
 
     /// Ends a connection whose client may still be sending: without reading on, the answer could be lost.
@@ -200,7 +201,7 @@ impl<'a> Connection<'a> {
 }
 
 /// A request without its body, the bytes of its head and of its body; `None` where bytes are missing.
-fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Response> {
+pub fn parse(bytes: &[u8]) -> Result<Option<(Request, usize, usize)>, Response> {
     let too_long = || Response::refuse(414, &format!("the address is longer than {MOST_TARGET} bytes"));
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);

@@ -19,14 +19,16 @@ pub use explorer::{Explorer, LARGEST_GROUP, SMALLEST_GROUP};
 
 use guard::{Admitted, Guard};
 use http::{Connection, Request, Response};
+use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Connections at a time; further ones are turned away.
+/// Connections at a time. Beyond it the one that has waited longest without a request makes room; where all are being
+/// answered, a further one is turned away.
 const MOST_CONNECTIONS: usize = 300;
 
 /// Only this server's own files, no inline script or style, no frame around it, no form that sends anywhere.
@@ -42,6 +44,7 @@ pub struct Server {
     guard: Guard,
     port: u16,
     stopped: Arc<AtomicBool>,
+    waiting: Waiting,
 }
 
 /// Stops a server from another thread.
@@ -66,7 +69,7 @@ impl Server {
     pub fn bind(port: Option<u16>) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0)))?;
         let port = listener.local_addr()?.port();
-        Ok(Server { listener, guard: Guard::new(port)?, port, stopped: Arc::default() })
+        Ok(Server { listener, guard: Guard::new(port)?, port, stopped: Arc::default(), waiting: Waiting::default() })
     }
 
     /// The address of the page, with the token.
@@ -90,7 +93,7 @@ impl Server {
         std::thread::scope(|scope| {
             loop {
                 let stream = match self.listener.accept() {
-                    Ok((stream, _)) => stream,
+                    Ok((stream, _)) => Arc::new(stream),
                     Err(e) if is_passing(&e) => {
                         std::thread::sleep(Duration::from_millis(20));
                         continue;
@@ -103,7 +106,7 @@ impl Server {
                 if self.stopped.load(Ordering::SeqCst) {
                     return Ok(());
                 }
-                let place = Place::take(&connected);
+                let place = Place::take(&connected, &self.waiting);
                 let started = std::thread::Builder::new().stack_size(1 << 20).spawn_scoped(scope, move || {
                     let place = place;
                     self.talk(explorer, stream, place.is_some());
@@ -115,20 +118,23 @@ impl Server {
     }
 
     /// Talks with one client to the end.
-    fn talk(&self, explorer: &Explorer<'_>, stream: TcpStream, has_place: bool) {
+    fn talk(&self, explorer: &Explorer<'_>, stream: Arc<TcpStream>, has_place: bool) {
         let stopped = || self.stopped.load(Ordering::SeqCst);
-        let Ok(mut connection) = Connection::new(stream, &stopped) else { return };
+        let Ok(mut connection) = Connection::new(Arc::clone(&stream), &stopped) else { return };
         if !has_place {
             let busy = Response::refuse(503, "there are too many connections at once; try again");
             let _ = connection.answer(&dress(busy.with("Retry-After", "1"), POLICY), false, true);
-            return connection.drain();
+            return self.waiting.during(&stream, false, || connection.drain());
         }
+        let mut is_known = false;
         loop {
-            let (response, head_only, last) = match connection.request() {
+            let request = self.waiting.during(&stream, is_known, || connection.request());
+            let (response, head_only, last) = match request {
                 Ok(None) => return,
                 Ok(Some(request)) => {
                     let last = request.last || stopped();
-                    (self.respond(explorer, &request), request.method == "HEAD", last)
+                    let response = self.respond(explorer, &request, &mut is_known);
+                    (response, request.method == "HEAD", last)
                 }
                 Err(refusal) => (dress(refusal, POLICY), false, true),
             };
@@ -136,13 +142,13 @@ impl Server {
                 return;
             }
             if last {
-                return connection.drain();
+                return self.waiting.during(&stream, false, || connection.drain());
             }
         }
     }
 
-    /// The answer to a request, whoever sent it.
-    fn respond(&self, explorer: &Explorer<'_>, request: &Request) -> Response {
+    /// The answer to a request, whoever sent it. `is_known` becomes true where it brought a secret.
+    fn respond(&self, explorer: &Explorer<'_>, request: &Request, is_known: &mut bool) -> Response {
         let admitted = api::parameters(request).and_then(|query| {
             let token = query.iter().find(|(n, _)| n == "token").map(|(_, v)| v.as_str());
             Ok((self.guard.admit(request, token)?, query))
@@ -154,6 +160,7 @@ impl Server {
             }
             Err(refusal) => dress(refusal, POLICY),
             Ok((admitted, query)) => {
+                *is_known = true;
                 let answer = || api::answer(explorer, request, query);
                 let response = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
                     Response::refuse(500, "dvim met a case that it should have caught; see the terminal")
@@ -168,16 +175,59 @@ impl Server {
     }
 }
 
+/// The status of the answer to these bytes, as if they came from somebody with the token; `None` where they are no
+/// whole request. For fuzzing.
+#[doc(hidden)]
+pub fn answer_to(explorer: &Explorer<'_>, bytes: &[u8]) -> Option<u16> {
+    let (mut request, head, length) = match http::parse(bytes) {
+        Ok(found) => found?,
+        Err(refusal) => return Some(refusal.status),
+    };
+    request.body = bytes.get(head..head + length)?.to_vec();
+    let answer = api::parameters(&request).map(|query| api::answer(explorer, &request, query));
+    Some(answer.unwrap_or_else(|refusal| refusal).status)
+}
+
 /// One of the places for connections; given back when dropped.
 struct Place<'a>(&'a AtomicUsize);
 
 impl Place<'_> {
-    fn take(taken: &AtomicUsize) -> Option<Place<'_>> {
-        if taken.fetch_add(1, Ordering::SeqCst) < MOST_CONNECTIONS {
+    /// A place that is free, or that of a connection which was only waiting and is closed for it.
+    fn take<'a>(taken: &'a AtomicUsize, waiting: &Waiting) -> Option<Place<'a>> {
+        if taken.fetch_add(1, Ordering::SeqCst) < MOST_CONNECTIONS || waiting.close_one() {
             return Some(Place(taken));
         }
         taken.fetch_sub(1, Ordering::SeqCst);
         None
+    }
+}
+
+/// Connections that wait for a request to arrive, in the order in which they make room: those that brought no secret
+/// yet, then the others, the longest waiting first. Idle ones can so never lock out the user, whoever opened them.
+#[derive(Default)]
+struct Waiting {
+    next: AtomicU64,
+    held: Mutex<BTreeMap<(bool, u64), Arc<TcpStream>>>,
+}
+
+impl Waiting {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<(bool, u64), Arc<TcpStream>>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds a connection as waiting while `wait` runs.
+    fn during<T>(&self, stream: &Arc<TcpStream>, is_known: bool, wait: impl FnOnce() -> T) -> T {
+        let key = (is_known, self.next.fetch_add(1, Ordering::SeqCst));
+        self.held().insert(key, Arc::clone(stream));
+        let found = wait();
+        self.held().remove(&key);
+        found
+    }
+
+    /// Closes the first in order, whose thread then ends; `false` where none waits.
+    fn close_one(&self) -> bool {
+        let first = self.held().pop_first();
+        first.map(|(_, stream)| stream.shutdown(Shutdown::Both)).is_some()
     }
 }
 

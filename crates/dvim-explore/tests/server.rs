@@ -370,6 +370,43 @@ fn senseless_questions_are_refused_with_the_reason() {
     });
 }
 
+/// Before, idle connections held their places for a minute, and the user's was turned away with 503.
+#[test]
+fn idle_connections_do_not_lock_the_user_out() {
+    serve(&world(), |client| {
+        let get = format!(
+            "GET /api/run HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\n\r\n",
+            client.port, client.token
+        );
+        // A page that was open before keeps its connection.
+        let mut open = client.connect();
+        let answered = |stream: &mut TcpStream| {
+            stream.write_all(get.as_bytes()).expect("an open connection");
+            let mut first = [0; 15];
+            stream.read_exact(&mut first).expect("an answer");
+            assert_eq!(&first, b"HTTP/1.1 200 OK");
+            let mut rest = vec![0; 1 << 20];
+            stream.set_read_timeout(Some(Duration::from_millis(300))).expect("a socket");
+            while stream.read(&mut rest).is_ok_and(|n| n > 0) {}
+            stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a socket");
+        };
+        answered(&mut open);
+        // Some send nothing, some half of a request.
+        let idle: Vec<TcpStream> = (0..350)
+            .map(|i| {
+                let mut stream = client.connect();
+                let _ = stream.write_all(if i % 2 == 0 { b"" } else { b"GET / HT" });
+                stream
+            })
+            .collect();
+        for _ in 0..5 {
+            assert_eq!(client.get("/api/run").status, 200);
+        }
+        answered(&mut open);
+        drop(idle);
+    });
+}
+
 #[test]
 fn two_hundred_at_once_are_served() {
     serve(&world(), |client| {

@@ -64,7 +64,7 @@ fn list_of(directory: &Path) -> Option<Listed> {
 }
 
 /// Files that dvim writes into directories.
-const USUAL: [&str; 17] = [
+const USUAL: [&str; 18] = [
     "arms.csv",
     "averages.csv",
     "cohort.csv",
@@ -74,6 +74,8 @@ const USUAL: [&str; 17] = [
     "effects.csv",
     "effects.json",
     "effects.parquet",
+    // Cut off, it lists nothing.
+    "manifest.json",
     "report.html",
     "run.dvim",
     "summary.csv",

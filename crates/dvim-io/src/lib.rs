@@ -1,7 +1,9 @@
 //! Tables in, runs out: the only crate that touches files.
 
+pub mod agreement;
 pub mod atomic;
 pub mod clean;
+pub mod environment;
 pub mod journal;
 pub mod manifest;
 pub mod memory;
@@ -11,4 +13,5 @@ pub mod read;
 pub mod regular;
 pub mod run;
 pub mod tasks;
+pub mod threads;
 pub mod batch;

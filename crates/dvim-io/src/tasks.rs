@@ -3,6 +3,7 @@
 
 use crate::atomic::{Directory, Hashing, hex};
 use crate::manifest;
+use crate::memory;
 use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
 use dvim::internal::analysis::{self, Analysis};
@@ -14,11 +15,12 @@ use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEf
 use dvim::internal::constraint::Unserved;
 use dvim::internal::curve::{Curves, Grid};
 use dvim::internal::effect::{Corrected, Effect};
-use dvim::internal::error::{Error, Problem, ProblemKind};
+use dvim::internal::error::{Error, Problem, ProblemKind, Severity};
 use dvim::internal::estimand::ByEstimand;
 use dvim::internal::fold::Fit;
 use dvim::internal::ground::Ground;
 use dvim::internal::inspect::{Search, UnitGroups};
+use dvim::internal::interval::two_sided;
 use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::phrase::Phrase;
 use dvim::internal::setting::Setting;
@@ -41,6 +43,8 @@ pub struct Input {
     pub table: Table,
     /// The file or the frame.
     pub record: InputRecord,
+    /// What is worth knowing of the file.
+    pub warnings: Vec<Problem>,
 }
 
 impl Input {
@@ -49,15 +53,27 @@ impl Input {
     pub fn of_file(file: &Path, read: ReadTable) -> Input {
         let n_rows = read.table.n_rows();
         let record = InputRecord { file: file_name(file), sha256: read.sha256, n_bytes: read.n_bytes, n_rows };
-        Input { table: read.table, record }
+        let warnings = read.without_line_end.then(|| no_line_end(n_rows)).into_iter().collect();
+        Input { table: read.table, record, warnings }
     }
 
     /// A table that a program handed over; `name` says what it was. The digest is of the columns as they are here.
     pub fn of_memory(name: &str, table: Table) -> Input {
         let (sha256, n_bytes) = digest(&table);
         let record = InputRecord { file: name.into(), sha256, n_bytes, n_rows: table.n_rows() };
-        Input { table, record }
+        Input { table, record, warnings: Vec::new() }
     }
+}
+
+/// The warning of a file whose last row has all of its fields but no line end.
+pub fn no_line_end(n_rows: usize) -> Problem {
+    let problem = Problem::error(
+        ProblemKind::NoLineEnd,
+        "the last line of the file has no line end",
+        "a file that was cut off while it was copied ends like this too, and its last value is then not whole",
+        "compare the last row with the source; a line end after it ends this warning",
+    );
+    Problem { severity: Severity::Warning, count: 1, rows: vec![n_rows], ..problem }
 }
 
 /// The name of a file without its folder.
@@ -269,12 +285,13 @@ fn curves_of<'g, 'a>(
 ) -> Result<FoundCurves<'g>, Error> {
     let ground = if fit.is_corrected() { None } else { Some(Ground::of_fit(fit, cohort)?) };
     let search = ground.as_ref().map(|ground| Search::new(fit, ground));
+    let quantile = two_sided(fit.options.confidence);
     let of = |i: usize| match &search {
         // Who was not served has no estimate.
         None => corrected(i).filter(|c| c.mean_event_time.treated > 0.0).map(|c| c.curves(grid)),
         Some(search) => {
             let groups = search.groups(cohort.covariates(i), Some(i as u32), None);
-            groups.curves(grid).filter(|_| groups.unserved(fit.options.fewest()).is_none())
+            groups.curves(grid, quantile).filter(|_| groups.unserved(fit.options.fewest()).is_none())
         }
     };
     let (mut found, mut without) = (Vec::new(), Vec::new());
@@ -313,7 +330,8 @@ pub struct Analysed {
 /// The cohort of a table, and what its roles came to.
 pub(crate) fn admit(input: &Input, roles: &Roles) -> Result<(Admitted, RolesRecord), Error> {
     let id = roles.id_column(input.table.columns().iter().map(|c| c.name.as_str()));
-    let admitted = Cohort::admit(&input.table, roles)?;
+    let mut admitted = Cohort::admit(&input.table, roles)?;
+    admitted.warnings.splice(0..0, input.warnings.iter().cloned());
     let record = RolesRecord::of(roles, id, &admitted.cohort);
     Ok((admitted, record))
 }
@@ -342,6 +360,7 @@ impl Analysed {
         watch: &dyn Watch,
     ) -> Result<Analysed, Error> {
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        memory::refuse_cohort(&cohort, options, asked.audit)?;
         if watch.cancelled() {
             return Err(Error::Cancelled);
         }
@@ -560,9 +579,10 @@ impl Compared {
         watch: &dyn Watch,
     ) -> Result<Compared, Error> {
         let options = Options { estimator: Estimator::Paper, ..options.clone() };
-        let (cohort, mut warnings) = Cohort::from_table(&input.table, roles)?;
+        let (Admitted { cohort, mut warnings, .. }, _) = admit(&input, roles)?;
         drop(input.table);
         warnings.extend(options.problems(Arm::BOTH.map(|z| cohort.units_of(z).len())));
+        memory::refuse_cohort(&cohort, &options, false)?;
         let learned = Learned::learn(&cohort, &options, ties, watch)?;
         let field = Field::new(&cohort, &learned.fit);
         let mut effects = Vec::new();

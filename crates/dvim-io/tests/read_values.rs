@@ -221,6 +221,16 @@ fn gzip_and_digest() {
     let row = bytes_of("28b52ffd0458410000612c620a312c320a35e7cace");
     let twice = read_as("t.csv.zst", &[row.clone(), row].concat(), &ReadOptions::default());
     assert_eq!(twice.table.n_rows(), 3, "the header and a row, and both again as rows");
+    // Skippable frames, before, between and after: those of pzstd, of seekable files and of anybody.
+    let skipped = |kind: u8, length: u8| {
+        [&[0x50 + kind, 0x2A, 0x4D, 0x18, length, 0, 0, 0][..], &vec![7; length as usize]].concat()
+    };
+    let framed = [skipped(0, 4), one.clone(), skipped(15, 0), skipped(14, 200)].concat();
+    let table = read_as("t.csv.zst", &framed, &ReadOptions::default());
+    assert_eq!((&table.table, table.n_bytes), (&plain.table, framed.len() as u64));
+    let (_folder, path) = write("t.csv.zst", &framed[..framed.len() - 1]);
+    let words = read_table(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(words.contains("a skippable frame is cut off"), "{words}");
 }
 
 #[test]

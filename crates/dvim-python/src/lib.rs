@@ -29,6 +29,7 @@ mod _dvim {
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        dvim_io::environment::use_instructions().map_err(|e| crate::errors::engine(m.py(), e))?;
         m.add("VERSION", dvim_report::record::VERSION)
     }
 }

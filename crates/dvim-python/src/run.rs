@@ -299,7 +299,8 @@ pub fn check(
 ) -> PyResult<(String, String, String)> {
     let (roles, options) = (roles_of(py, roles)?, options_of(py, options)?);
     let input = table.take(py, kind)?;
-    let overview = watch::detached(py, || Overview::of(&input.table, &roles, &options))?;
+    let mut overview = watch::detached(py, || Overview::of(&input.table, &roles, &options))?;
+    overview.problems.extend(input.warnings);
     let words = text::overview(&overview);
     let problems = errors::problems_json(&overview.problems);
     Ok((json(&OverviewRecord::of(&overview, input.record.file, input.record.sha256)), problems, words))

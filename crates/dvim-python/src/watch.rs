@@ -24,7 +24,8 @@ pub fn run<T: Send + 'static>(
     progress: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&dyn Watch) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
-    let job = Job::start(threads, work).map_err(|e| errors::bug(&e))?;
+    let threads = dvim_io::threads::checked(threads).map_err(|e| errors::engine(py, e))?;
+    let job = Job::start(Some(threads), work).map_err(|e| errors::bug(&e))?;
     let mut shown = None;
     loop {
         match py.detach(|| job.wait(PAUSE)) {

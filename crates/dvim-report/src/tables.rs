@@ -119,10 +119,16 @@ impl Row {
         self.started = true;
     }
 
-    /// Adds a text, quoted where it must be.
+    /// Adds a text, quoted where it must be. A text that a spreadsheet would take for a formula gets an apostrophe
+    /// before it: ids and levels come from files, and a formula can send the sheet away.
     pub fn text(&mut self, value: &str) -> &mut Row {
         self.next();
-        if value.contains([',', '"', '\n', '\r']) {
+        if is_formula(value) {
+            self.text.push(b'"');
+            self.text.push(b'\'');
+            self.text.extend_from_slice(value.replace('"', "\"\"").as_bytes());
+            self.text.push(b'"');
+        } else if value.contains([',', '"', '\n', '\r']) {
             self.text.push(b'"');
             self.text.extend_from_slice(value.replace('"', "\"\"").as_bytes());
             self.text.push(b'"');
@@ -208,6 +214,13 @@ impl Row {
         self.text.clear();
         Ok(())
     }
+}
+
+/// Whether a spreadsheet would compute a cell with this text: it begins as a formula does, and is neither a number nor
+/// a single sign, such as the level `+`.
+fn is_formula(value: &str) -> bool {
+    let begins = value.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+    begins && value.chars().nth(1).is_some() && value.parse::<f64>().is_err()
 }
 
 /// A header row.
@@ -362,7 +375,7 @@ impl<'a> EffectRow<'a> {
             out.push(Cell::maybe(estimate.map(|e| e.1.low)));
             out.push(Cell::maybe(estimate.map(|e| e.1.high)));
         };
-        let ends = self.effect.and_then(|e| e.ends(layout.horizon));
+        let ends = self.effect.and_then(|e| e.ends(layout.horizon, layout.quantile));
         let split = ends.map(|e| e.rmst_split(layout.quantile));
         put(&mut out, split.map(|s| s.effect));
         put(&mut out, split.map(|s| s.from_cure));

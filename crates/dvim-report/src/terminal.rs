@@ -3,7 +3,9 @@
 use crate::figures::arm_name;
 use crate::text::{READING_ORDER, percent, short};
 use dvim::internal::cohort::{Arm, Cohort};
+use dvim::internal::phrase::harmless;
 use dvim::internal::survival::SurvivalCurve;
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// What a terminal can show.
@@ -14,6 +16,39 @@ pub struct Terminal {
     /// Colours: a terminal, and NO_COLOR is not set.
     pub colour: bool,
 }
+
+/// A text in which nothing but our own colours commands the terminal: names and ids come from files.
+pub fn words(text: &str) -> Cow<'_, str> {
+    if harmless_lines(text).is_none() {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let colour = COLOURS.iter().find(|c| rest.starts_with(**c));
+        let end = match colour {
+            Some(colour) => colour.len(),
+            // Up to the next colour; an escape that begins none is taken alone.
+            None => rest.char_indices().skip(1).find(|(_, c)| *c == '\x1b').map_or(rest.len(), |(i, _)| i),
+        };
+        let (piece, after) = rest.split_at(end);
+        match colour {
+            Some(colour) => out.push_str(colour),
+            None => out.push_str(&harmless_lines(piece).unwrap_or_else(|| piece.to_string())),
+        }
+        rest = after;
+    }
+    out.into()
+}
+
+/// Every line of a text without characters that command a terminal; `None` where there are none.
+fn harmless_lines(text: &str) -> Option<String> {
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(harmless).collect();
+    lines.iter().any(|l| matches!(l, Cow::Owned(_))).then(|| lines.join("\n"))
+}
+
+/// The escapes that we write ourselves: blue, yellow, and the end of either.
+const COLOURS: [&str; 3] = ["\x1b[34m", "\x1b[33m", "\x1b[0m"];
 
 /// Letters across and up; each holds 2 × 4 dots.
 const WIDTH: usize = 56;
@@ -99,4 +134,17 @@ pub fn sparkline(values: &[f64], low: f64, high: f64) -> String {
     }
     let most = bins.iter().copied().max().unwrap_or(1).max(1);
     bins.iter().map(|&b| LEVELS[(b * 8).div_ceil(most)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_command_the_terminal() {
+        assert!(matches!(words("plain\nwords"), Cow::Borrowed(_)));
+        assert_eq!(words("\x1b[34mblue\x1b[0m\nid"), "\x1b[34mblue\x1b[0m\nid");
+        let hostile = "\x1b[2J\x1b]0;title\x07 \x1b[34mx\x1b[0m \u{9b}31m \u{202e}";
+        assert_eq!(words(hostile), "\\u{1b}[2J\\u{1b}]0;title\\u{7} \x1b[34mx\x1b[0m \\u{9b}31m \\u{202e}");
+    }
 }

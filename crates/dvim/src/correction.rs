@@ -226,7 +226,7 @@ impl Offset {
             Estimand::Time => {
                 let uncured = all - cured;
                 let value = match group.curve.mean_event_time() {
-                    Some(mean) if uncured > 0.0 && time > 0.0 => (mean * uncured / time).ln(),
+                    Some(mean) if uncured > 0.0 && time > 0.0 => libm::log(mean * uncured / time),
                     _ => 0.0,
                 };
                 let mut out = Offset { value, variance: time_variance(group), ..Offset::default() };
@@ -268,7 +268,7 @@ fn time_variance(group: &GroupEstimate) -> f64 {
 }
 
 fn logit(p: f64) -> f64 {
-    p.ln() - (-p).ln_1p()
+    libm::log(p) - libm::log1p(-p)
 }
 
 /// S_G drawn by half a unit towards the model, so that 0 and 1 have a logit.
@@ -283,7 +283,7 @@ pub(crate) fn corrected_cure(p: &Prediction, offset: f64, weight: f64) -> f64 {
 
 /// The corrected mean event time; never at or beyond the horizon.
 pub(crate) fn corrected_time(p: &Prediction, offset: f64, weight: f64, horizon: f64) -> f64 {
-    (p.mean_event_time * (weight * offset).exp()).min(horizon.next_down())
+    (p.mean_event_time * libm::exp(weight * offset)).min(horizon.next_down())
 }
 
 /// The corrected distribution of the event time before H, with this mean.
@@ -353,7 +353,7 @@ pub(crate) fn pooled(of_deals: &[Corrected], grid: &Grid) -> Corrected {
     };
     let value = |estimand: Estimand, c: &Corrected| match estimand {
         Estimand::Cure => c.cure_probability.map(|s| logit(s.clamp(1e-12, 1.0 - 1e-12))),
-        Estimand::Time => c.mean_event_time.map(f64::ln),
+        Estimand::Time => c.mean_event_time.map(libm::log),
     };
     let spread = |estimand: Estimand| Spread {
         variance: ByArm::of(|z| {

@@ -222,15 +222,18 @@ impl Ends {
         let of = ByArm::of(|arm| self.rmst(arm, quantile));
         let between = self.form(&self.rmst_slopes(Arm::Control), &self.rmst_slopes(Arm::Treated));
         let parts = split_rmst(self.cured, self.mean_event_time, self.horizon);
-        let wald = |(value, slopes): (f64, [f64; 4])| {
-            let se = self.form(&slopes, &slopes).max(0.0).sqrt();
+        // Δ(1 − p̄) where both factors are near 0: its slopes vanish, the product of the two variances does not.
+        let (delta, cured) = ([0.0, 0.0, -1.0, 1.0], [0.5, 0.5, 0.0, 0.0]);
+        let of_product = self.form(&delta, &delta) * self.form(&cured, &cured);
+        let wald = |(value, slopes): (f64, [f64; 4]), least: f64| {
+            let se = self.form(&slopes, &slopes).max(least).sqrt();
             let end = |by: f64| (value + by * quantile * se).clamp(-self.horizon, self.horizon);
             (value, Interval { se: Some(se), low: end(-1.0), high: end(1.0) })
         };
         RmstSplit {
             effect: difference(&of, between),
-            from_cure: wald(parts.from_cure),
-            from_time: wald(parts.from_time),
+            from_cure: wald(parts.from_cure, 0.0),
+            from_time: wald(parts.from_time, of_product.max(0.0)),
         }
     }
 }

@@ -362,8 +362,9 @@ impl Effect {
     }
 
     /// What the curves come to at the horizon, with their uncertainty; `None` where a mean event time is undefined. The
-    /// groups of the two estimands count as independent.
-    pub fn ends(&self, horizon: f64) -> Option<Ends> {
+    /// groups of the two estimands count as independent. In a group without an event nothing varies: its standard error
+    /// is then such that `quantile` times it reaches as far as Wilson's interval.
+    pub fn ends(&self, horizon: f64, quantile: f64) -> Option<Ends> {
         if let Some(c) = &self.corrected {
             return Some(c.ends(horizon));
         }
@@ -372,9 +373,8 @@ impl Effect {
         let mut covariance = [[0.0; 4]; 4];
         for z in Arm::BOTH {
             let (cure, time) = (&self.groups.cure[z].curve, &self.groups.time[z].curve);
-            // Where Greenwood's variance is 0 or undefined, that of the interval.
-            let wilson = interval::share_at(cure, 1.0);
-            let se = cure.survival_se().filter(|se| *se > 0.0).unwrap_or(0.5 * wilson.width());
+            let wilson = interval::share_at(cure, quantile);
+            let se = wilson.se.unwrap_or(wilson.width() / quantile);
             covariance[z.index()][z.index()] = se * se;
             let se = interval::mean_event_time_se(time, horizon)?;
             covariance[2 + z.index()][2 + z.index()] = se * se;

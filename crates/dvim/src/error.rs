@@ -1,6 +1,6 @@
 //! Every way to fail, as data: which column, how many units, which rows, the rule, the remedy.
 
-use crate::phrase::{Face, Fields, Phrase, harmless};
+use crate::phrase::{Face, Fields, Phrase, bounded as short, harmless, shown};
 use std::fmt;
 
 /// How much a problem matters.
@@ -124,6 +124,10 @@ problem_kinds! {
     FewAtRisk = "few_at_risk";
     /// Imputed data sets cannot be pooled.
     BadImputation = "bad_imputation";
+    /// The last line of a file has no line end.
+    NoLineEnd = "no_line_end";
+    /// The machine cannot bear what was asked of it.
+    TooLarge = "too_large";
     /// A stage cannot take weights, clusters, delayed entry or causes.
     NotSupported = "not_supported";
 }
@@ -235,7 +239,7 @@ pub(crate) const NAMES_SHOWN: usize = 10;
 /// The first names in quotes, and the number of the others.
 pub(crate) fn some_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN);
-    let shown: Vec<String> = names.take(NAMES_SHOWN).map(|n| format!("`{n}`")).collect();
+    let shown: Vec<String> = names.take(NAMES_SHOWN).map(|n| format!("`{}`", shown(n))).collect();
     if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) }
 }
 
@@ -270,7 +274,7 @@ impl Problem {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let column = self.column.as_ref().map_or(String::new(), |c| format!("column `{}`: ", harmless(c)));
+        let column = self.column.as_ref().map_or(String::new(), |c| format!("column `{}`: ", shown(c)));
         let mut rows = String::new();
         if !self.rows.is_empty() {
             let shown: Vec<String> = self.rows.iter().map(usize::to_string).collect();
@@ -348,8 +352,10 @@ impl Error {
             Error::Model { arm, reason } => {
                 format!("error: the cure model of the {arm} arm cannot be fitted: {reason}")
             }
-            Error::NoSuchUnit { id, reason } => harmless(&format!("error: no unit `{id}`: {reason}")).into_owned(),
-            Error::InSet { set, error } => format!("in `{}`:\n{}", harmless(set), error.spelled(face)),
+            Error::NoSuchUnit { id, reason } => {
+                short(harmless(&format!("error: no unit `{id}`: {reason}"))).into_owned()
+            }
+            Error::InSet { set, error } => format!("in `{}`:\n{}", shown(set), error.spelled(face)),
             Error::Cancelled => "stopped on request; nothing was written".into(),
         }
     }

@@ -101,11 +101,12 @@ impl UnitGroups {
     }
 
     /// The curves of the groups alone, with their uncertainty: who is cured by those matched for cure, when events come
-    /// by those matched for time. `None` where the time effect has no interval.
-    pub fn curves<'g>(&self, grid: &'g Grid) -> Option<Curves<'g>> {
+    /// by those matched for time. `None` where the time effect has no interval. `quantile` is the normal one of the
+    /// intervals that will be asked for.
+    pub fn curves<'g>(&self, grid: &'g Grid, quantile: f64) -> Option<Curves<'g>> {
         let horizon = grid.horizon();
         let effect = self.effect(horizon, None)?;
-        let ends = effect.ends(horizon)?;
+        let ends = effect.ends(horizon, quantile)?;
         let shape = |z: Arm| {
             let curve = &self.time[z].curve;
             let all = 1.0 - curve.before(horizon);

@@ -147,13 +147,18 @@ pub(crate) fn averaged_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
 /// How far an interval of an average may reach on the logit scale.
 const FARTHEST: f64 = 3.0;
 
-/// The interval of a value between 0 and `top` with this standard error: Wald for `logit(value/top)`, taken back.
+/// The interval of a value between 0 and `top` with this standard error: Wald for `logit(value/top)`, taken back. Where
+/// the value is a bound itself: Wald, cut at the bounds.
 /// A value on a bound stays there.
 pub fn bounded(value: f64, se: f64, top: f64, confidence: f64) -> Interval {
     bounded_at(value, se, top, two_sided(confidence))
 }
 
 pub(crate) fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
+    if value <= 0.0 || value >= top {
+        // A bound has no logit: Wald, cut at the bounds.
+        return Interval { se: Some(se), low: (value - z * se).max(0.0), high: (value + z * se).min(top) };
+    }
     let reach = z * se * top / (value * (top - value));
     let at = |shift: f64| {
         // top · expit(logit(value/top) + shift), without forming the logit.
@@ -172,7 +177,7 @@ pub(crate) fn bounded_at(value: f64, se: f64, top: f64, z: f64) -> Interval {
 pub fn difference(a: f64, of_a: &Interval, b: f64, of_b: &Interval, correlation: f64) -> Interval {
     let d = a - b;
     // x² + y² − 2ρxy as two squares, so that round-off cannot make it negative.
-    let apart = |x: f64, y: f64| f64::hypot(x - correlation * y, y * f64::sqrt(1.0 - correlation * correlation));
+    let apart = |x: f64, y: f64| libm::hypot(x - correlation * y, y * f64::sqrt(1.0 - correlation * correlation));
     // Arms that move against each other may reach as far as both ends together, not farther.
     Interval {
         se: of_a.se.zip(of_b.se).map(|(x, y)| apart(x, y)),

@@ -39,15 +39,17 @@
 //! *Cured* means event-free at H. A positive cure effect means that treatment cures more. A positive time effect means
 //! that it delays events.
 //!
-//! The engine does no input or output and keeps no state. Its modules stand in the order of the flow: each may use
-//! those above it, and none below. `ARCHITECTURE.md` has the picture.
+//! The engine does no input or output and keeps no state that a result depends on. Its modules stand in the order of
+//! the flow: each may use those above it, and none below. `ARCHITECTURE.md` has the picture.
 
 mod setting;
 mod phrase;
 mod error;
 mod estimand;
 mod arm;
+mod processor;
 mod numeric;
+mod product;
 mod distribution;
 mod outcome;
 mod table;
@@ -118,9 +120,9 @@ pub mod internal {
     }
 
     show!(
-        setting, phrase, error, estimand, arm, outcome, table, schema, cohort, support, scaling, split, survival,
-        interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect, martingale,
-        options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory, overview,
-        compare, audit, imputation, contrasts, simulate, rehearsal,
+        setting, phrase, error, estimand, arm, processor, outcome, table, schema, cohort, support, scaling, split,
+        survival, interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect,
+        martingale, options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory,
+        overview, compare, audit, imputation, contrasts, simulate, rehearsal,
     );
 }

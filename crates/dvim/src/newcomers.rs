@@ -318,7 +318,7 @@ impl<'a> Correction<'a> {
                 for arm in Arm::BOTH {
                     let (sum, p) = (&mut sum.predicted[arm], &opinion.predicted[arm]);
                     sum.cure_logit += p.cure_logit;
-                    sum.mean_event_time += p.mean_event_time.ln();
+                    sum.mean_event_time += libm::log(p.mean_event_time);
                     sum.location += p.location;
                     sum.log_sigma += p.log_sigma;
                 }
@@ -340,7 +340,7 @@ impl<'a> Correction<'a> {
                 Prediction {
                     cure_logit,
                     cure_probability: expit(cure_logit),
-                    mean_event_time: (p.mean_event_time / n).exp(),
+                    mean_event_time: libm::exp(p.mean_event_time / n),
                     location: p.location / n,
                     log_sigma: p.log_sigma / n,
                 }

@@ -89,7 +89,7 @@ macro_rules! in_wide_registers {
                 fn wide($($argument: $type),*) $(-> $result)? {
                     $plain($($argument),*)
                 }
-                if is_x86_feature_detected!("avx2") {
+                if $crate::processor::may_use($crate::processor::InstructionSet::Avx2) {
                     // SAFETY: the processor has AVX2.
                     return unsafe { wide($($argument),*) };
                 }

@@ -112,8 +112,35 @@ impl Phrase {
             Piece::Setting(setting, value) => face.setting(*setting, value.as_ref()),
             Piece::Action(action) => face.action(*action),
         };
-        harmless(&self.0.iter().map(spell).collect::<String>()).into_owned()
+        bounded(harmless(&self.0.iter().map(spell).collect::<String>())).into_owned()
     }
+}
+
+/// Characters of a message, of which the middle is left out where there are more: names come from files, and may be
+/// megabytes long.
+const MOST_CHARS: usize = 2_000;
+
+/// Characters of a name in a message.
+const MOST_OF_NAME: usize = 80;
+
+/// A text of bounded length.
+pub fn bounded(text: Cow<'_, str>) -> Cow<'_, str> {
+    shortened(text, MOST_CHARS)
+}
+
+/// A name as a message shows it: harmless, and of bounded length.
+pub fn shown(name: &str) -> Cow<'_, str> {
+    shortened(harmless(name), MOST_OF_NAME)
+}
+
+fn shortened(text: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    let count = if text.len() <= most { 0 } else { text.chars().count() };
+    if count <= most {
+        return text;
+    }
+    let end = (most - 1) / 2;
+    let head = text.chars().take(most - 1 - end);
+    head.chain(['…']).chain(text.chars().skip(count - end)).collect()
 }
 
 /// A text with every character escaped that could command a terminal or turn the direction of a line. Names and ids

@@ -253,7 +253,10 @@ pub(crate) fn numbers<'a>(
             );
             None
         }
-        Values::Id(_) => None,
+        Values::Id(_) => {
+            problems.push(holds_ids(&column.name));
+            None
+        }
     }
 }
 
@@ -317,8 +320,11 @@ pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Ve
                     ", or leave it out with ",
                     Setting::Drop
                 ];
-                numbers(column, "a covariate most of whose values are numbers", remedy, problems);
-                return None;
+                // Only numbers may be left: rows with other texts can have been left out, and a program can hand over
+                // numbers as texts.
+                let values = numbers(column, "a covariate most of whose values are numbers", remedy, problems)?;
+                let bad = refuse_not_finite(&column.name, &values, problems);
+                return (!bad).then_some(Reading { kind: Kind::Number, values });
             }
             let mut order: Vec<usize> = (0..t.levels.len()).collect();
             let number = |i: usize| t.levels[i].parse::<f64>().ok();
@@ -334,8 +340,22 @@ pub(crate) fn read<'a>(column: &'a Column, declared: Declared, problems: &mut Ve
             let values = t.codes.iter().map(|&c| rank.get(c as usize).copied().unwrap_or(f64::NAN)).collect();
             of_levels(column, declared, levels, values, problems)
         }
-        (Values::Id(_), _) => None,
+        (Values::Id(_), _) => {
+            problems.push(holds_ids(&column.name));
+            None
+        }
     }
+}
+
+/// The refusal of a column that was read as ids and is asked for as something else.
+fn holds_ids(name: &str) -> Problem {
+    Problem::error(
+        ProblemKind::ColumnUsedTwice,
+        "its values were read as ids",
+        "a column has one part: an id is not a time, an event, a treatment, an entry, a weight or a covariate",
+        phrase!["name another column, or say with ", Setting::Id, " which one holds the ids"],
+    )
+    .column(name)
 }
 
 /// A covariate of these levels; `values` are positions in `levels`.

@@ -116,7 +116,7 @@ fn beyond(sources: &Sources, folder: &str, allowed: &[&str]) -> Vec<String> {
 /// Matching sees points: no time, no event, no cohort can reach it.
 #[test]
 fn matching_sees_no_outcome() {
-    let allowed = ["matching", "numeric"];
+    let allowed = ["matching", "numeric", "processor"];
     assert_eq!(beyond(&sources("dvim"), "matching", &allowed), [""; 0]);
     assert_eq!(beyond(&planted("matching/tree.rs", "use crate::outcome::Outcome;"), "matching", &allowed).len(), 1);
 }
@@ -139,6 +139,24 @@ fn the_engine_does_no_input_or_output() {
     let text = "#[cfg(test)]\nuse std::fs;\nfn f() {}\n#[cfg(test)]\nmod tests { fn g() { std::fs::read() } }\n";
     assert_eq!(holding(&planted("a.rs", text), &words), [""; 0]);
     assert_eq!(holding(&planted("a.rs", &format!("{text}use std::fs;")), &words).len(), 1, "after the tests, too");
+}
+
+/// Logarithms and exponentials come from `libm` and `numeric`: those of the system round differently on another system,
+/// and on a processor without fused multiplication.
+#[test]
+fn the_engine_takes_no_mathematics_from_the_system() {
+    let names = [
+        "ln", "ln_1p", "exp", "exp2", "exp_m1", "log", "log2", "log10", "hypot", "powf", "cbrt", "sin", "cos", "tan",
+        "sinh", "cosh", "tanh", "asin", "acos", "atan", "atan2", "sin_cos",
+    ];
+    let of_numbers = |sources: &Sources| -> Vec<String> {
+        // Rubin's rules have an `exp` of their own, which rests on `libm`.
+        let found = holding(sources, &names.map(|n| format!(".{n}(")).each_ref().map(String::as_str));
+        let found = found.into_iter().filter(|l| !l.contains("rubin(&logs, df, confidence).exp()"));
+        found.chain(holding(sources, &names.map(|n| format!("f64::{n}")).each_ref().map(String::as_str))).collect()
+    };
+    assert_eq!(of_numbers(&sources("dvim")), [""; 0]);
+    assert_eq!(of_numbers(&planted("a.rs", "let y = x.ln();\nlet z = libm::log(x);\nx.map(f64::exp);")).len(), 2);
 }
 
 /// The estimand and the arm have types. A pair of pairs, or a flag for the estimand, would have neither.

@@ -270,3 +270,33 @@ fn a_cohort_reads_its_own_units_again() {
     let Err(problems) = encode_new(kept.cohort.schema(), &table) else { panic!("gaps are refused") };
     assert_eq!(problems.len(), 3);
 }
+
+/// Before, such a table was refused without a word: the column was refused as text, and no text was left to name.
+#[test]
+fn numbers_that_are_left_of_a_text_are_numbers() {
+    let (columns, _) = world(400);
+    let dose = |i: usize| Some(if i == 17 { "unknown".to_string() } else { format!("{}", (i * 7) % 31) });
+    let dose: Vec<Option<String>> = (0..400).map(dose).collect();
+    let mut late = columns.clone();
+    late.push(text("dose", &dose));
+    // The row with the text enters at the horizon and is left out.
+    late.push(number("from", (0..400).map(|i| if i == 17 { 900.0 } else { 0.0 }).collect()));
+    let asked = Roles { entry: Some("from".into()), ..roles() };
+    let (cohort, _) = Cohort::from_table(&Table::new(late).unwrap(), &asked).unwrap();
+    let schema = cohort.schema().iter().find(|c| c.name == "dose").unwrap();
+    assert_eq!((&schema.kind, cohort.n_units()), (&Kind::Number, 399));
+    assert_eq!(cohort.covariates(30)[schema.first], f64::from((31 * 7) % 31), "unit 30 is row 31, counted from 0");
+    // A program may hand numbers over as texts.
+    let mut all = columns.clone();
+    all.push(text("dose", &(0..400).map(|i| Some(format!("{}", (i * 7) % 31))).collect::<Vec<_>>()));
+    let table = Table::new(all).unwrap();
+    let (cohort, _) = Cohort::from_table(&table, &roles()).unwrap();
+    assert_eq!(encode_new(cohort.schema(), &table).unwrap(), cohort.all_covariates());
+    // The text itself is still refused where its row stays.
+    let mut refused = columns;
+    refused.push(text("dose", &dose));
+    let Err(Error::Refused(problems)) = Cohort::from_table(&Table::new(refused).unwrap(), &roles()) else {
+        panic!("a text among numbers is refused")
+    };
+    assert!(problems.iter().any(|p| p.kind == ProblemKind::NotNumeric && p.rows == [18]), "{problems:?}");
+}

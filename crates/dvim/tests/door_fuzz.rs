@@ -4,6 +4,7 @@
 use dvim::internal::analysis;
 use dvim::internal::cohort::{Cohort, Roles, ZeroTime};
 use dvim::internal::constraint::{Caliper, Constraints};
+use dvim::internal::error::{Error, Severity};
 use dvim::internal::options::Options;
 use dvim::internal::overview::Overview;
 use dvim::internal::schema::{Missing, encode_new};
@@ -163,7 +164,14 @@ fn the_door_admits_or_refuses() {
             prop_assert!(!p.found.is_empty() && !p.rule.is_empty() && !p.remedy.is_empty());
             prop_assert!(p.rows.iter().all(|r| (1..=table.n_rows()).contains(r)), "{p:?}");
         }
-        let Ok(found) = Cohort::admit(&table, &roles) else { return Ok(()) };
+        let found = match Cohort::admit(&table, &roles) {
+            Ok(found) => found,
+            Err(Error::Refused(problems)) => {
+                prop_assert!(problems.iter().any(|p| p.severity == Severity::Error), "refused without a word");
+                return Ok(());
+            }
+            Err(other) => return Err(TestCaseError::fail(format!("{other:?}"))),
+        };
         admitted.fetch_add(1, Relaxed);
         let cohort = &found.cohort;
         prop_assert_eq!(found.flow.n_kept(), cohort.n_units());

@@ -166,7 +166,9 @@ fn check_patient(e: &Effect, grid: &Grid, confidence: f64, who: usize) {
     );
     if let (Some(value), Some(of)) = (e.time(), &all.time) {
         assert_interval(value, of, (-H, H), &|| format!("time effect of {who}"));
-        let ends = e.ends(H).expect("an interval comes with its covariance");
+        assert!(e.ends(H, z).is_some(), "an interval comes with its covariance");
+    }
+    if let Some(ends) = e.ends(H, z) {
         let split = ends.rmst_split(z);
         for (what, (value, of)) in
             [("RMST effect", split.effect), ("part of cure", split.from_cure), ("part of time", split.from_time)]
@@ -174,6 +176,10 @@ fn check_patient(e: &Effect, grid: &Grid, confidence: f64, who: usize) {
             assert_interval(value, &of, (-H, H), &|| format!("{what} of {who}"));
         }
         assert!((split.from_cure.0 + split.from_time.0 - split.effect.0).abs() < 1e-9 * H);
+        for arm in Arm::BOTH {
+            let (value, of) = ends.rmst(arm, z);
+            assert_interval(value, &of, (0.0, H), &|| format!("RMST of {who} in {arm:?}"));
+        }
     }
     if let Some(c) = &e.corrected {
         let curves = c.curves(grid);

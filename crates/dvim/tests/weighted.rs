@@ -1,5 +1,6 @@
 //! Case weights, clusters, delayed entry and competing events, against R's survival and by rule.
 
+use dvim::internal::interval;
 use dvim::internal::outcome::{ALONE, Outcome};
 use dvim::internal::survival::{Influence, Summary, SurvivalCurve};
 use proptest::prelude::*;
@@ -156,4 +157,22 @@ fn one_cluster_has_no_standard_error() {
     let units = [1.0, 2.0, 3.0, 4.0].map(|t| Outcome { cluster: 7, ..Outcome::plain(t, t < 3.0) });
     let s = Summary::of_outcomes(&units, 3.5);
     assert_eq!((s.survival_se(), s.mean_event_time_se()), (None, None));
+}
+
+/// Before, such a group had a mean event time of 0/0. All who were there at first have an event of another cause, and the
+/// curve of all causes is at 0; whoever enters later, with an event of the cause of interest, tells it nothing more.
+#[test]
+fn an_event_after_everybody_was_gone_tells_nothing() {
+    let plain = Outcome::plain(1.0, false);
+    let others = [1.0, 2.0].map(|time| Outcome { time, competing: true, ..plain });
+    let late = Outcome { time: 4.0, event: true, entry: 3.0, ..plain };
+    let curve = SurvivalCurve::of_outcomes(others.into_iter().chain([late]).collect());
+    let summary = curve.summary(10.0);
+    assert_eq!((summary.survival, summary.n_events, summary.mean_event_time()), (1.0, 0, None));
+    let share = interval::share(&summary, 0.95);
+    assert!(share.low >= 0.0 && share.low < 1.0 && share.high == 1.0, "{share:?}");
+    // An event while somebody is there counts as ever.
+    let early = Outcome { time: 0.5, event: true, ..plain };
+    let summary = SurvivalCurve::of_outcomes(others.into_iter().chain([late, early]).collect()).summary(10.0);
+    assert_eq!((summary.n_events, summary.mean_event_time()), (1, Some(0.5)));
 }

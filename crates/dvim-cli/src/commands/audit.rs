@@ -3,7 +3,7 @@
 use super::{open_run, use_threads};
 use crate::args::AuditArgs;
 use crate::progress::Progress;
-use crate::{Failure, print};
+use crate::{Failure, print, print_data};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::audit::Audit;
 use dvim::internal::audit::sensitivity;
@@ -70,7 +70,7 @@ fn show(
             "audit": record,
         });
         let text = serde_json::to_string_pretty(&json).map_err(|e| Failure::Other(format!("error: {e}")))?;
-        return print(&(text + "\n"));
+        return print_data((text + "\n").as_bytes());
     }
     print(&words(averages, record, flags, n_units))
 }

@@ -3,7 +3,7 @@
 use super::{read_cohort_table, use_threads};
 use crate::args::CheckArgs;
 use crate::progress::Progress;
-use crate::{Failure, print};
+use crate::{Failure, print, print_data};
 use dvim::internal::error::{Error, Severity};
 use dvim::internal::overview::Overview;
 use dvim_report::spell::CommandLine;
@@ -13,11 +13,12 @@ pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
     let roles = args.roles.roles();
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
-    let overview = Overview::of(&input.table, &roles, &args.method.options()?);
+    let mut overview = Overview::of(&input.table, &roles, &args.method.options()?);
+    overview.problems.extend(input.warnings);
     if args.json {
         let record = OverviewRecord::of(&overview, input.record.file, input.record.sha256);
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
-        print(&(json + "\n"))?;
+        print_data((json + "\n").as_bytes())?;
     } else {
         print(&text::overview(&overview))?;
     }

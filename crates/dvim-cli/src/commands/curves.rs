@@ -3,7 +3,7 @@
 use super::{open_run, paths, use_threads};
 use crate::args::CurvesArgs;
 use crate::progress::Progress;
-use crate::{Failure, print_bytes, say};
+use crate::{Failure, print_data, say};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::audit::Audit;
 use dvim_io::atomic::{Access, NewFile};
@@ -32,6 +32,6 @@ pub fn run(args: &CurvesArgs) -> Result<(), Failure> {
             say(&format!("written to {}", name.display()));
             Ok(())
         }
-        _ => print_bytes(&table),
+        _ => print_data(&table),
     }
 }

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::internal::options::Options;
 use dvim_io::atomic::{Access, NewFile};
-use dvim_io::memory::{available, forecast_shape};
+use dvim_io::memory::{self, forecast_shape};
 use dvim_io::run::{EffectsFormat, begin_run, write_files};
 use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::spell::CommandLine;
@@ -83,22 +83,8 @@ fn report_inside(args: &FitArgs) -> Result<Option<String>, Failure> {
 
 /// Says at once that a run cannot fit into memory, and what would.
 fn refuse_too_large(args: &FitArgs, options: &Options, table: &Path) -> Result<(), Failure> {
-    let (Some(shape), Some(available)) = (forecast_shape(table), available()) else { return Ok(()) };
+    let Some(shape) = forecast_shape(table) else { return Ok(()) };
     let p = args.roles.covariates.as_ref().map_or(shape.n_columns, Vec::len);
-    let threads = rayon::current_num_threads();
-    let needed = |n: usize| dvim::internal::memory::memory_needed(n, p.max(1), options, !args.no_audit, threads);
-    if needed(shape.n_rows) <= available {
-        return Ok(());
-    }
-    let fits = (shape.n_rows as f64 * available as f64 / needed(shape.n_rows) as f64) as usize;
-    let giga = |bytes: u64| bytes as f64 / 1e9;
-    Err(Failure::Input(format!(
-        "error: `{}` has about {} rows and {} columns; the run would need {:.1} GB of memory, and {:.1} GB are free\n  rule:   the cohort is held in memory\n  remedy: about {} rows would fit; take fewer covariates with --covariates, a random part of the rows, or a larger machine",
-        table.display(),
-        text::grouped(shape.n_rows),
-        shape.n_columns,
-        giga(needed(shape.n_rows)),
-        giga(available),
-        text::grouped(fits)
-    )))
+    let refused = memory::refuse(shape.n_rows, p, options, !args.no_audit, 0);
+    Ok(refused.map_err(|e| e.in_set(&table.display().to_string()))?)
 }

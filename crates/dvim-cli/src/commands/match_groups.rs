@@ -2,7 +2,7 @@
 
 use super::open_run;
 use crate::args::MatchArgs;
-use crate::{Failure, print};
+use crate::{Failure, print, print_data};
 use dvim_io::tasks::groups_of;
 use dvim_report::{record::MatchRecord, text};
 
@@ -12,7 +12,7 @@ pub fn run(args: &MatchArgs) -> Result<(), Failure> {
     if args.json {
         let record = MatchRecord::of(&run.cohort, &run.fit, unit, &groups, run.corrected.get(unit));
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
-        print(&(json + "\n"))
+        print_data((json + "\n").as_bytes())
     } else {
         print(&text::match_groups(&run.cohort, &run.fit, unit, &groups, run.corrected.get(unit), args.all))
     }

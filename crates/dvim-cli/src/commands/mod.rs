@@ -43,13 +43,7 @@ fn use_other_threads(args: &ThreadArgs) -> Result<(), Failure> {
 }
 
 fn start_threads(args: &ThreadArgs, with_this: bool) -> Result<(), Failure> {
-    if args.threads == Some(0) {
-        return Err(Failure::Input(
-            "error: --threads is 0\n  rule:   at least one thread is needed\n  remedy: leave it out to use all cores"
-                .into(),
-        ));
-    }
-    let mut threads = rayon::ThreadPoolBuilder::new().num_threads(args.threads.unwrap_or(0));
+    let mut threads = rayon::ThreadPoolBuilder::new().num_threads(dvim_io::threads::checked(args.threads)?);
     if with_this {
         threads = threads.use_current_thread();
     }

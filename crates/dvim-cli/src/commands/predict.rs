@@ -3,11 +3,12 @@
 use super::{open_run, paths, refuse_same, use_threads};
 use crate::args::PredictArgs;
 use crate::progress::Progress;
-use crate::{Failure, print_bytes, say};
+use crate::{Failure, print_data, say};
 use dvim_io::atomic::{Access, NewFile};
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::write_effect_table;
-use dvim_io::tasks::{Predicted, read_options_new};
+use dvim_io::tasks::{Predicted, no_line_end, read_options_new};
+use dvim_report::spell::CommandLine;
 use std::path::PathBuf;
 
 pub fn run(args: &PredictArgs) -> Result<(), Failure> {
@@ -27,7 +28,11 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
         threads: args.threads.threads.unwrap_or(0),
         ..read_options_new(cohort, &run.summary.roles, args.id.as_deref())
     };
-    let table = read_table(&args.table, &options)?.table;
+    let read = read_table(&args.table, &options)?;
+    if read.without_line_end {
+        say(&no_line_end(read.table.n_rows()).spelled(&CommandLine));
+    }
+    let table = read.table;
     let found = Predicted::new(cohort, fit, &table, args.id.as_deref(), args.max_distance, &progress)?;
     let mut bytes = Vec::new();
     write_effect_table(&mut bytes, &found.table(cohort, fit), args.format)?;
@@ -36,7 +41,7 @@ pub fn run(args: &PredictArgs) -> Result<(), Failure> {
     }
     match output {
         Some(file) => file.write(|out| out.write_all(&bytes))?,
-        None => print_bytes(&bytes)?,
+        None => print_data(&bytes)?,
     }
     let (n, far, unserved) = (found.n(), found.n_far(), found.n_unserved());
     if let (Some(d), true) = (args.max_distance, far > 0) {

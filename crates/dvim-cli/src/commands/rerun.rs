@@ -5,10 +5,12 @@ use crate::args::RerunArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
 use dvim::internal::audit::average::By;
-use dvim_io::regular::{hash, is_plain_name};
-use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_files};
+use dvim_io::agreement;
+use dvim_io::regular::{hash, is_plain_name, read_text};
+use dvim_io::run::{EffectsFormat, begin_run, read_summary, write_effect_table, write_files};
 use dvim_io::tasks::{Analysed, Asked};
 use dvim_report::record::{Summary, VERSION};
+use dvim_report::tables::{effect_table, write_weights};
 use std::path::{Path, PathBuf};
 
 pub fn run(args: &RerunArgs) -> Result<(), Failure> {
@@ -66,6 +68,15 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
         say(&format!("repeated in {seconds:.2} s"));
         return Ok(());
     }
+    if let Some(apart) = agreement(&place, &summary, &again, &done) {
+        print(&format!(
+            "the same to nine digits, not to the last bit: values differ by at most {apart:.1e} of the largest of their column\n"
+        ))?;
+        say(&format!(
+            "sums can round in another way under another compiler or on another processor; repeated in {seconds:.2} s"
+        ));
+        return Ok(());
+    }
     let what = if differing.is_empty() && same_averages {
         "the audit of summary.json differs: it was edited".to_string()
     } else if differing.is_empty() {
@@ -75,6 +86,30 @@ pub fn run(args: &RerunArgs) -> Result<(), Failure> {
     };
     print(&format!("not identical: {what}\n"))?;
     Err(Failure::Other("the run could not be reproduced; with -o DIR the new one is kept for comparison".into()))
+}
+
+/// How far a run and its repetition are apart, where both say the same to the precision that is promised. The files of
+/// the old one must be those that its summary lists.
+fn agreement(place: &Path, old: &Summary, new: &Summary, done: &Analysed) -> Option<f64> {
+    const MOST_BYTES: u64 = 8 << 30;
+    let (effects, weights) = (EffectsFormat::Csv.file(), "weights.csv");
+    let mut most = 0.0_f64;
+    for name in [effects, weights] {
+        let digest = old.files.get(name)?;
+        if hash(&place.join(name), MOST_BYTES).ok().as_ref() != Some(digest) {
+            return None;
+        }
+        let mut again = Vec::new();
+        if name == effects {
+            write_effect_table(&mut again, &effect_table(&done.cohort, &done.found), EffectsFormat::Csv).ok()?;
+        } else {
+            write_weights(&mut again, &done.cohort, &done.found).ok()?;
+        }
+        let before = read_text(&place.join(name), MOST_BYTES).ok()?;
+        most = most.max(agreement::of_tables(&before, &String::from_utf8(again).ok()?)?);
+    }
+    let said = |s: &Summary| serde_json::to_value((&s.average_effects, &s.audit)).ok();
+    Some(most.max(agreement::of_values(&said(old)?, &said(new)?, old.horizon.max(1.0))?))
 }
 
 /// The table of a run, by its recorded name.

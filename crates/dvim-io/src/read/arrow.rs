@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
         columns.push(Column { name: names[i].clone(), values });
     }
     let table = Table::new(columns).map_err(|reason| refuse(None, (None, ReadErrorKind::Io { reason })))?;
-    Ok(ReadTable { table, sha256, n_bytes, format: Format::Arrow, names, unnamed_first })
+    Ok(ReadTable { table, sha256, n_bytes, format: Format::Arrow, names, unnamed_first, without_line_end: false })
 }
 
 fn batches(bytes: Vec<u8>, content: Content) -> Result<(SchemaRef, Vec<RecordBatch>), Failure> {

@@ -19,6 +19,7 @@ pub(super) struct Blocks {
     started: bool,
     at_end: bool,
     finished: bool,
+    without_line_end: bool,
 }
 
 /// What a block is besides its bytes.
@@ -34,12 +35,28 @@ impl Blocks {
     /// Blocks of about `block` bytes of what follows `ahead` in `source`, which begins with it.
     pub fn new(source: Source, ahead: Vec<u8>, delimiter: u8, block: usize, record: usize) -> Blocks {
         let block = block.max(1);
-        Blocks { source, delimiter, block, record, ahead, taken: 0, started: false, at_end: false, finished: false }
+        Blocks {
+            source,
+            delimiter,
+            block,
+            record,
+            ahead,
+            taken: 0,
+            started: false,
+            at_end: false,
+            finished: false,
+            without_line_end: false,
+        }
     }
 
     /// Where the bytes come from.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Whether the last line had no line end, once all blocks were handed out.
+    pub fn is_without_line_end(&self) -> bool {
+        self.without_line_end
     }
 
     /// Puts the next block into `buffer`: whole records, the last of which ends with a line feed.
@@ -64,6 +81,7 @@ impl Blocks {
                 let without_line_end = buffer.last() != Some(&b'\n');
                 if without_line_end {
                     buffer.push(b'\n');
+                    self.without_line_end = true;
                 }
                 return Ok(Some(Cut { without_line_end, too_long: false }));
             }

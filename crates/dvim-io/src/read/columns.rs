@@ -1,7 +1,6 @@
 //! Columns while they grow: what one block holds of a column, and what all blocks so far do.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use dvim::internal::table::{Ids, TextValues, Values};
 
@@ -48,31 +47,9 @@ pub(super) enum IdChunk {
     Texts { bytes: Vec<u8>, ends: Vec<usize> },
 }
 
-type Index<K> = HashMap<K, u32, BuildHasherDefault<TextHasher>>;
-
-/// A quick hash of short texts. Levels are few and bounded, so it need not withstand an enemy.
-#[derive(Default)]
-struct TextHasher(u64);
-
-impl Hasher for TextHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut words = bytes.chunks_exact(8);
-        for word in &mut words {
-            let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
-            self.0 = (self.0.rotate_left(26) ^ word).wrapping_mul(ODD);
-        }
-        let mut rest = 0u64;
-        for &byte in words.remainder() {
-            rest = rest << 8 | u64::from(byte);
-        }
-        self.0 = (self.0.rotate_left(26) ^ rest).wrapping_mul(ODD);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
-    }
-}
+/// Levels come from files of strangers: the hash is SipHash under a key that is drawn anew for each process, so that
+/// nobody can write a file whose levels all collide. Codes are given in the order of the rows, whatever the key.
+type Index<K> = HashMap<K, u32>;
 
 /// The integer that a text is, if writing the integer gives the text.
 fn canonical_integer(text: &[u8]) -> Option<i64> {
@@ -326,5 +303,18 @@ impl GrowingText {
             return Err(ReadErrorKind::TooManyLevels { limit, in_bytes, first_text: self.first_text.take() });
         }
         Ok(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hash::BuildHasher;
+
+    /// Whoever writes a file cannot know which of its levels collide.
+    #[test]
+    fn levels_are_hashed_under_a_key_of_the_process() {
+        let [one, other] = [Index::<String>::default(), Index::default()];
+        assert_ne!(one.hasher().hash_one("level"), other.hasher().hash_one("level"));
     }
 }

@@ -80,6 +80,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
         format: Format::Delimited { delimiter: header.delimiter, compression },
         names: header.names,
         unnamed_first: header.unnamed_first,
+        without_line_end: pass.without_line_end,
     })
 }
 
@@ -132,6 +133,7 @@ struct Pass {
     n_rows: u64,
     sha256: String,
     n_bytes: u64,
+    without_line_end: bool,
 }
 
 /// What the threads share.
@@ -213,7 +215,7 @@ fn run(
     }
     let threads = match options.threads {
         0 => thread::available_parallelism().map_or(1, usize::from),
-        n => n,
+        n => n.min(rayon::current_num_threads()),
     };
     let roles: Vec<Role> = kept.iter().map(|&i| roles[i]).collect();
     let sink = Sink {
@@ -301,6 +303,7 @@ fn run(
         n_rows: sink.n_rows,
         sha256: source.sha256(),
         n_bytes: source.n_bytes(),
+        without_line_end: blocks.is_without_line_end(),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Every way in which reading fails, as data. The words are in one function, and only there.
 
-use dvim::internal::phrase::{Face, harmless};
+use dvim::internal::phrase::{Face, bounded, harmless, shown};
 use dvim::internal::setting::Setting;
 use dvim::phrase;
 use dvim_report::spell::CommandLine;
@@ -181,7 +181,7 @@ impl ReadError {
     pub fn spelled(&self, face: &dyn Face) -> String {
         let mut out = String::new();
         self.write(&mut out, face).expect("a text takes every word");
-        harmless(&out).into_owned()
+        bounded(harmless(&out)).into_owned()
     }
 
     fn write(&self, f: &mut dyn fmt::Write, face: &dyn Face) -> fmt::Result {
@@ -193,7 +193,7 @@ impl ReadError {
             (None, None) => {}
         }
         f.write_str(": ")?;
-        let column = self.column.as_deref().unwrap_or("?");
+        let column = shown(self.column.as_deref().unwrap_or("?"));
         match &self.kind {
             ReadErrorKind::NoFile => f.write_str("there is no such file"),
             ReadErrorKind::Directory => f.write_str("this is a directory; name a file in it"),
@@ -221,10 +221,11 @@ impl ReadError {
                 "a carriage return without a line feed stands here; save the file with Unix (LF) or Windows (CRLF) line ends, and quote values that hold line ends",
             ),
             ReadErrorKind::NoHeader { first } => {
+                let first = shown(first);
                 write!(f, "the header holds only numbers (`{first}`, …); the first line must give each column its name")
             }
             ReadErrorKind::DuplicateColumn { name, first, second } => {
-                write!(f, "columns {first} and {second} are both named `{name}`; rename or remove one")
+                write!(f, "columns {first} and {second} are both named `{}`; rename or remove one", shown(name))
             }
             ReadErrorKind::UnnamedColumn { position, n_columns } => {
                 write!(f, "column {position} of {n_columns} has no name; name it in the header, or remove it")?;
@@ -288,12 +289,12 @@ impl ReadError {
             ReadErrorKind::NoColumn { nearest, names } => {
                 write!(f, "there is no column `{column}`")?;
                 if !nearest.is_empty() {
-                    let quoted: Vec<String> = nearest.iter().map(|n| format!("`{n}`")).collect();
+                    let quoted: Vec<String> = nearest.iter().map(|n| format!("`{}`", shown(n))).collect();
                     write!(f, "; did you mean {}?", quoted.join(" or "))?;
                 }
                 const SHOWN: usize = 40;
-                let shown = &names[..names.len().min(SHOWN)];
-                write!(f, "{} The columns are: {}", if nearest.is_empty() { "." } else { "" }, shown.join(", "))?;
+                let first: Vec<_> = names.iter().take(SHOWN).map(|name| shown(name)).collect();
+                write!(f, "{} The columns are: {}", if nearest.is_empty() { "." } else { "" }, first.join(", "))?;
                 if names.len() > SHOWN {
                     write!(f, " and {} more", grouped(names.len() - SHOWN))?;
                 }

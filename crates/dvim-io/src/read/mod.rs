@@ -131,6 +131,8 @@ pub struct ReadTable {
     pub names: Vec<String>,
     /// Whether the file has an unnamed first column, which was left out unless it was asked for.
     pub unnamed_first: bool,
+    /// Whether the last line of a delimited file has no line end, as in a file that was cut off inside its last value.
+    pub without_line_end: bool,
 }
 
 /// Reads a table from a file, or from standard input if the path is `-`.

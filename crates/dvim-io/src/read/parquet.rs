@@ -112,7 +112,7 @@ pub(super) fn read(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<
         let reason = format!("{} rows where the footer says {}", table.n_rows(), metadata.num_rows());
         return Err(refuse(None, (None, ReadErrorKind::Io { reason })));
     }
-    Ok(ReadTable { table, sha256, n_bytes, format: Format::Parquet, names, unnamed_first })
+    Ok(ReadTable { table, sha256, n_bytes, format: Format::Parquet, names, unnamed_first, without_line_end: false })
 }
 
 /// The type of a column, if it is neither number, boolean nor text.

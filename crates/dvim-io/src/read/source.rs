@@ -5,7 +5,8 @@ use std::io::{self, BufRead, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use sha2::{Digest, Sha256};
 
 use super::{ReadError, ReadErrorKind};
@@ -65,16 +66,37 @@ enum Stream {
     Zstd(Box<Frames>),
 }
 
-/// The frames of a zstd file, one after the other; `None` after the last.
+/// The frames of a zstd file, one after the other. Skippable frames, which `pzstd` and seekable files have, hold no
+/// data and are left out.
 struct Frames {
-    decoder: StreamingDecoder<io::BufReader<Hashed>, FrameDecoder>,
-    over: bool,
+    file: io::BufReader<Hashed>,
+    /// The frame at hand; `None` after the last.
+    frame: Option<FrameDecoder>,
 }
 
 impl Frames {
     fn new(hashed: Hashed) -> io::Result<Frames> {
-        let decoder = StreamingDecoder::new(io::BufReader::with_capacity(64 << 10, hashed)).map_err(damaged)?;
-        Ok(Frames { decoder, over: false })
+        let mut file = io::BufReader::with_capacity(64 << 10, hashed);
+        let frame = Frames::next(&mut file)?;
+        Ok(Frames { file, frame })
+    }
+
+    /// Stands before the data of the next frame; `None` where the file ends.
+    fn next(file: &mut io::BufReader<Hashed>) -> io::Result<Option<FrameDecoder>> {
+        while !file.fill_buf()?.is_empty() {
+            let mut frame = FrameDecoder::new();
+            match frame.init(&mut *file) {
+                Ok(()) => return Ok(Some(frame)),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    let length = u64::from(length);
+                    if io::copy(&mut file.by_ref().take(length), &mut io::sink())? < length {
+                        return Err(damaged("a skippable frame is cut off"));
+                    }
+                }
+                Err(error) => return Err(damaged(error)),
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -84,23 +106,25 @@ fn damaged(error: impl std::fmt::Display) -> io::Error {
 
 impl Read for Frames {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while !self.over && !buffer.is_empty() {
-            let n = self.decoder.read(buffer)?;
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        while let Some(frame) = &mut self.frame {
+            while frame.can_collect() < buffer.len() && !frame.is_finished() {
+                let missing = buffer.len() - frame.can_collect();
+                frame
+                    .decode_blocks(&mut self.file, BlockDecodingStrategy::UptoBytes(missing))
+                    .map_err(io::Error::other)?;
+            }
+            let n = frame.read(buffer)?;
             if n > 0 {
                 return Ok(n);
             }
-            let frame = &self.decoder.decoder;
             let sums = frame.get_checksum_from_data().zip(frame.get_calculated_checksum());
             if sums.is_some_and(|(said, found)| said != found) {
                 return Err(damaged("the checksum does not fit"));
             }
-            // A frame ends; another may follow.
-            self.over = self.decoder.get_mut().fill_buf()?.is_empty();
-            if !self.over {
-                let mut frame = FrameDecoder::new();
-                frame.init(self.decoder.get_mut()).map_err(damaged)?;
-                self.decoder.decoder = frame;
-            }
+            self.frame = Frames::next(&mut self.file)?;
         }
         Ok(0)
     }
@@ -121,7 +145,7 @@ impl Source {
         match &self.0 {
             Stream::Plain(hashed) => hashed,
             Stream::Gzip(decoder) => decoder.get_ref().get_ref(),
-            Stream::Zstd(frames) => frames.decoder.get_ref().get_ref(),
+            Stream::Zstd(frames) => frames.file.get_ref(),
         }
     }
 
@@ -241,7 +265,9 @@ pub(super) fn recognise(first: &[u8]) -> Result<Content, ReadErrorKind> {
     if first.starts_with(b"\x1F\x8B") {
         return Ok(Content::Gzip);
     }
-    if first.starts_with(b"\x28\xB5\x2F\xFD") {
+    // A file may begin with a skippable frame.
+    let is_skippable = matches!(first, [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..]);
+    if first.starts_with(b"\x28\xB5\x2F\xFD") || is_skippable {
         return Ok(Content::Zstd);
     }
     match known.iter().find(|(magic, ..)| first.starts_with(magic)) {

@@ -200,7 +200,7 @@ pub(super) fn from_horizons(walk: &Walk<'_>, found: Four<&Horizons<'_>>) -> Vec<
         if se <= 1e-9 * top {
             // Nothing varies: of who has the event as much as so many units can know, of when nothing.
             match side {
-                Estimand::Cure => se = known.control.least_share(z).hypot(known.treated.least_share(z)),
+                Estimand::Cure => se = libm::hypot(known.control.least_share(z), known.treated.least_share(z)),
                 Estimand::Time => return (None, n - there.len()),
             }
         }

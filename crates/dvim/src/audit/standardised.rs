@@ -144,7 +144,7 @@ impl Scores<'_> {
             });
             let (mut se, critical) = joint.simultaneous(&rows, self.confidence());
             for (j, se) in se.iter_mut().enumerate().filter(|(_, se)| **se <= 1e-9) {
-                *se = f64::hypot(least(Arm::Control, j, *se), least(Arm::Treated, j, *se));
+                *se = libm::hypot(least(Arm::Control, j, *se), least(Arm::Treated, j, *se));
             }
             let estimate: Vec<f64> = estimates.treated.iter().zip(&estimates.control).map(|(t, c)| t - c).collect();
             let end = |q: f64| estimate.iter().zip(&se).map(|(e, s)| (e + q * s).clamp(-1.0, 1.0)).collect();
@@ -335,7 +335,7 @@ impl Scores<'_> {
             let (cured, mean) = self.plain_means(populations, p);
             let (arms, [from_cure, from_time]) = least_of_rmst(&known, cured, mean, horizon, quantile);
             let (r, least_effect) =
-                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), arms.control.hypot(arms.treated));
+                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), libm::hypot(arms.control, arms.treated));
             // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
             let effect = r.treated - r.control;
             let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));

@@ -117,8 +117,8 @@ fn chebyshev_nodes(half: f64) -> usize {
     for theta in [1.2, 1.3, 1.4, 1.45, 1.5] {
         let slope = theta / half;
         let rho_less_1 = slope + slope * slope / (1.0 + (1.0 + slope * slope).sqrt());
-        let log_rho = rho_less_1.ln_1p();
-        let degree = (4.0 / (theta.cos() * INTERPOLATION_ERROR * rho_less_1)).ln() / log_rho;
+        let log_rho = libm::log1p(rho_less_1);
+        let degree = libm::log(4.0 / (libm::cos(theta) * INTERPOLATION_ERROR * rho_less_1)) / log_rho;
         if degree.is_finite() && degree < 1e6 {
             best = best.min(degree.max(1.0).ceil() as usize + 1);
         }

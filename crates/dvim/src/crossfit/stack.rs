@@ -145,11 +145,11 @@ fn loss(setting: &Setting<'_>, predictor: &Predictor, p: &Prediction, estimand: 
         Estimand::Cure if event => log1pexp(value),
         Estimand::Cure => {
             let s = expit(value);
-            -(s + (1.0 - s) * (1.0 - predictor.event_share(p, time))).max(1e-300).ln()
+            -libm::log((s + (1.0 - s) * (1.0 - predictor.event_share(p, time))).max(1e-300))
         }
         Estimand::Time if event => {
             let ratio = time.max(1e-9 * setting.cohort.horizon()) / libm::exp(value);
-            (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i)].inverse_before(time)
+            (ratio - 1.0 - libm::log(ratio)) * setting.censoring[setting.cohort.arm(i)].inverse_before(time)
         }
         Estimand::Time => 0.0,
     }
@@ -188,7 +188,7 @@ pub(super) fn complete(
         let of = |((&i, &fold), (p, hazard)): ((&u32, &u8), &(Prediction, ByEstimand<f64>))| {
             let own = match estimand {
                 Estimand::Cure => p.cure_logit,
-                Estimand::Time => p.mean_event_time.ln(),
+                Estimand::Time => libm::log(p.mean_event_time),
             };
             let at = |share: &f64| own + share * (hazard[estimand] - own);
             let predictor = &models[fold as usize].predictor;

@@ -72,12 +72,12 @@ fn loss(
                 if event {
                     return log1pexp(eta);
                 }
-                -(s + (1.0 - s) * (1.0 - model.event_share(p, time))).max(1e-300).ln()
+                -libm::log((s + (1.0 - s) * (1.0 - model.event_share(p, time))).max(1e-300))
             })
         }
         Estimand::Time if event => {
             let ratio = time / corrected_time(p, offset, weight, setting.cohort.horizon());
-            let loss = (ratio - 1.0 - ratio.ln()) * setting.censoring[setting.cohort.arm(i)].inverse_before(time);
+            let loss = (ratio - 1.0 - libm::log(ratio)) * setting.censoring[setting.cohort.arm(i)].inverse_before(time);
             loss * setting.weight(i)
         }
         Estimand::Time => 0.0,

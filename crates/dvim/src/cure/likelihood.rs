@@ -5,7 +5,6 @@
 //! its derivatives in these; [`Likelihood`] sums them over units and applies the chain rule to
 //! `a = z'b`, `m = z'l`, `z` being the row of the design. Derivation: docs/methods-cure.md.
 
-use matrixmultiply::dgemm;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
@@ -13,6 +12,7 @@ use super::optimize::{Evaluation, Objective};
 use crate::numeric::{
     FRAC_1_SQRT_2PI, Logistic, NormalTail, exp, exp_half_square, log_normal_cdf, log1mexp, scaled_upper_tail,
 };
+use crate::product::{Sign, View, add_product};
 
 /// `ln √(2π)`.
 const LN_SQRT_2PI: f64 = 0.918_938_533_204_672_7;
@@ -783,30 +783,13 @@ fn add(to: &mut [f64], w: f64, x: &[f64]) {
 /// `out += X'Y` for row-major `n × d` matrices; with `upper`, only blocks on and above the diagonal.
 pub(super) fn cross_product(x: &[f64], y: &[f64], n: usize, d: usize, out: &mut [f64], upper: bool) {
     assert!(x.len() >= n * d && y.len() >= n * d && out.len() >= d * d);
-    let (n_rows, stride) = (n, d as isize);
     for i in (0..d).step_by(BLOCK) {
         let rows = BLOCK.min(d - i);
         let first = if upper { i } else { 0 };
-        let columns = d - first;
-        // SAFETY: X' is rows × n at x + i with strides (1, d), Y is n × columns at y + first with strides (d, 1),
-        // out is rows × columns at i·d + first; all lie within the slices, whose lengths are asserted above.
-        unsafe {
-            dgemm(
-                rows,
-                n_rows,
-                columns,
-                1.0,
-                x.as_ptr().add(i),
-                1,
-                stride,
-                y.as_ptr().add(first),
-                stride,
-                1,
-                1.0,
-                out.as_mut_ptr().add(i * d + first),
-                stride,
-                1,
-            );
+        if n > 0 {
+            let transposed = View { data: &x[i..], row: 1, column: d };
+            let y = View { data: &y[first..], row: d, column: 1 };
+            add_product([rows, n, d - first], Sign::Plus, transposed, y, &mut out[i * d + first..], d);
         }
     }
 }

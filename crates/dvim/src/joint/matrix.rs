@@ -2,12 +2,12 @@
 //!
 //! One thread, fixed blocks: the bits depend on nothing but the numbers.
 
-use matrixmultiply::dgemm;
+use crate::product::{Sign, View, add_product};
 
 /// Rows of a block: its triangle stays in the first-level cache, and products do most of the work from 100 rows on.
 const BLOCK: usize = 32;
 
-/// `C += factor · A B` for views with row and column strides.
+/// `C += factor · A B` for views with row and column strides; the factor is 1 or -1.
 #[allow(clippy::too_many_arguments, reason = "three views of a product")]
 pub(super) fn product(
     (rows, inner, columns): (usize, usize, usize),
@@ -19,31 +19,10 @@ pub(super) fn product(
     c: &mut [f64],
     c_stride: usize,
 ) {
-    if rows == 0 || inner == 0 || columns == 0 {
-        return;
-    }
-    let last = |n: usize, m: usize, (r, s): (usize, usize)| (n - 1) * r + (m - 1) * s;
-    assert!(last(rows, inner, a_strides) < a.len() && last(inner, columns, b_strides) < b.len());
-    assert!(last(rows, columns, (c_stride, 1)) < c.len() && c_stride >= columns);
-    // SAFETY: the largest offset of each view lies within its slice, asserted above; C's rows do not overlap.
-    unsafe {
-        dgemm(
-            rows,
-            inner,
-            columns,
-            factor,
-            a.as_ptr(),
-            a_strides.0 as isize,
-            a_strides.1 as isize,
-            b.as_ptr(),
-            b_strides.0 as isize,
-            b_strides.1 as isize,
-            1.0,
-            c.as_mut_ptr(),
-            c_stride as isize,
-            1,
-        );
-    }
+    debug_assert!(factor == 1.0 || factor == -1.0, "the sums of other factors would be rounded twice");
+    let sign = if factor < 0.0 { Sign::Minus } else { Sign::Plus };
+    let view = |data, (row, column)| View { data, row, column };
+    add_product([rows, inner, columns], sign, view(a, a_strides), view(b, b_strides), c, c_stride);
 }
 
 /// Cholesky factor `L` of a symmetric matrix, `A = L L'`; row-major, zero above the diagonal.

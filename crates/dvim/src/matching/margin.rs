@@ -77,7 +77,7 @@ impl Margin {
         let centre: Vec<f64> = low.iter().zip(&high).map(|(l, h)| 0.5 * l + 0.5 * h).collect();
         let reach = low.iter().zip(&high).map(|(l, h)| 0.5 * h - 0.5 * l).fold(0.0, f64::max);
         // A power of two, exactly: the exponent bits of 1/reach, kept away from both ends.
-        let exponent = if reach > 0.0 { -reach.log2().floor() } else { 0.0 };
+        let exponent = if reach > 0.0 { -libm::log2(reach).floor() } else { 0.0 };
         let scale = 2.0_f64.powi(exponent.clamp(-1000.0, 1000.0) as i32);
         // Some points tell well enough which axes vary most.
         let (mut sum, mut square) = (vec![0.0; p], vec![0.0; p]);

@@ -16,6 +16,8 @@
 mod vnni;
 
 use super::axes::AxisOrder;
+#[cfg(target_arch = "x86_64")]
+use crate::processor::{InstructionSet, may_use};
 
 /// Points in a panel, and children of a node.
 pub(super) const LANES: usize = 16;
@@ -68,22 +70,17 @@ enum Set {
 }
 
 impl Instructions {
-    /// Those that this processor has, the plainest first.
+    /// Those that this processor has and that may be used, the plainest first.
     pub fn available() -> Vec<Instructions> {
         #[allow(unused_mut)]
         let mut sets = vec![Instructions(Set::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
-            // Processors with AVX2 have the others; a virtual machine may hide them.
-            let basic = is_x86_feature_detected!("popcnt")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt");
-            if basic && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            if may_use(InstructionSet::Avx2) {
                 sets.push(Instructions(Set::Avx2));
             }
             #[cfg(avx512)]
-            if sets.len() > 1 && is_x86_feature_detected!("avx512f") {
+            if may_use(InstructionSet::Avx512) {
                 sets.push(Instructions(Set::Avx512));
                 if is_x86_feature_detected!("avx512vnni")
                     && is_x86_feature_detected!("avx512bw")

@@ -574,7 +574,7 @@ impl World {
         }
         let (Assignment::Each(by) | Assignment::Share { by, .. }) = self.assignment;
         let u = draws.uniform();
-        let leaning = predict(by, &x) - (u / (1.0 - u)).ln();
+        let leaning = predict(by, &x) - libm::log(u / (1.0 - u));
         let arms = self.laws.map(|law| {
             let latency = Latency::of(&law, &x, self.horizon);
             let uncured = latency.uncured;

@@ -116,7 +116,7 @@ impl Latency {
             location,
             sigma,
             horizon,
-            below: law.error.cdf((horizon.ln() - location) / sigma),
+            below: law.error.cdf((libm::log(horizon) - location) / sigma),
         }
     }
 
@@ -124,7 +124,7 @@ impl Latency {
     pub(super) fn quantile(&self, p: f64) -> f64 {
         // 1 − exp(−θ F(t)/F(H)) = p (1 − exp(−θ)).
         let p = self.theta.map_or(p, |theta| -libm::log1p(-p * self.uncured) / theta);
-        (self.location + self.sigma * self.error.quantile(p * self.below)).exp().min(self.horizon.next_down())
+        libm::exp(self.location + self.sigma * self.error.quantile(p * self.below)).min(self.horizon.next_down())
     }
 
     /// P(T < t | T < H).
@@ -132,16 +132,17 @@ impl Latency {
         if t <= 0.0 {
             return 0.0;
         }
-        let below = (self.error.cdf((t.min(self.horizon).ln() - self.location) / self.sigma) / self.below).min(1.0);
+        let below =
+            (self.error.cdf((libm::log(t.min(self.horizon)) - self.location) / self.sigma) / self.below).min(1.0);
         self.theta.map_or(below, |theta| -libm::expm1(-theta * below) / self.uncured)
     }
 
     /// E[T | T < H]: in closed form for mixture cure with log-normal, Weibull and two-mode times; else the mean of
     /// [`Latency::quantile`] over 400 midpoints, which is within a thousandth of it.
     pub(super) fn mean(&self) -> f64 {
-        let log_horizon = self.horizon.ln();
+        let log_horizon = libm::log(self.horizon);
         match (self.theta, self.error) {
-            (None, ErrorLaw::Normal) => truncated_mean(log_horizon, self.location, self.sigma.ln()),
+            (None, ErrorLaw::Normal) => truncated_mean(log_horizon, self.location, libm::log(self.sigma)),
             (None, ErrorLaw::ExtremeValue) => {
                 // T = e^μ E^σ with E exponential: E[T; T < H] = e^μ γ(1 + σ, c), c = (H e^−μ)^(1/σ).
                 let c = libm::exp((log_horizon - self.location) / self.sigma);
@@ -151,7 +152,8 @@ impl Latency {
             (None, ErrorLaw::TwoNormals(sd)) => {
                 let part = |side: f64| {
                     let (location, sd) = (self.location + side * self.sigma, self.sigma * sd);
-                    0.5 * normal_cdf((log_horizon - location) / sd) * truncated_mean(log_horizon, location, sd.ln())
+                    0.5 * normal_cdf((log_horizon - location) / sd)
+                        * truncated_mean(log_horizon, location, libm::log(sd))
                 };
                 (part(-1.0) + part(1.0)) / self.below
             }
@@ -326,7 +328,7 @@ mod tests {
         for error in LAWS {
             for (location, sigma) in [(3.5, 1.0), (4.5, 0.7), (6.5, 1.0), (7.5, 0.6)] {
                 let horizon: f64 = 800.0;
-                let below = error.cdf((horizon.ln() - location) / sigma);
+                let below = error.cdf((libm::log(horizon) - location) / sigma);
                 let latency = Latency { uncured: 0.5, theta: None, error, location, sigma, horizon, below };
                 let (found, midpoints) = (latency.mean(), latency.midpoint_mean());
                 assert!((found / midpoints - 1.0).abs() < 2e-3, "{error:?} {location} {sigma}: {found} {midpoints}");

@@ -130,7 +130,8 @@ impl Influence {
             out.event_area += t.step.time * (out.survival - t.step.survival);
             out.survival = t.step.survival;
             out.event_free = t.free[1];
-            out.n_events += t.step.n_events;
+            // Where the curve of all causes is at 0, whoever enters later tells it nothing more.
+            out.n_events += if t.free[0] > 0.0 { t.step.n_events } else { 0 };
             let few = t.step.n_at_risk < FEW_AT_RISK || t.free[1] == 0.0;
             out.thin |= t.step.n_events > 0 && t.n_to_come > 0 && few;
         }

@@ -147,7 +147,7 @@ pub(super) fn far(column: &Column) -> Option<Finding> {
         return Some(Finding::plain(Kind::FarValue, words));
     }
     let on_logs = || {
-        let logs = [low, high, worst].map(f64::ln);
+        let logs = [low, high, worst].map(libm::log);
         (logs[2] - logs[1]).max(logs[0] - logs[2]) / (logs[1] - logs[0])
     };
     let is_odd = beyond(worst) >= ODD && (low <= 0.0 || worst <= 0.0 || on_logs() >= ODD_LOG);
