@@ -24,6 +24,7 @@ use dvim_io::run::{EffectsFormat, files_of};
 use dvim_io::tasks::{self, Analysed, Compared, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
+use dvim_report::names::Names;
 use dvim_report::record::{
     AskedRecord, AverageRecord, MatchRecord, ModelRecord, OptionsRecord, OverviewRecord, Summary,
 };
@@ -341,7 +342,8 @@ impl Run {
             watch::detached(py, || tasks::groups_of(cohort, fit, id))?.map_err(|e| errors::engine(py, e))?;
         let corrected = this.corrected(unit);
         let record = MatchRecord::of(cohort, fit, unit, &groups, corrected);
-        Ok((json(&record), text::match_groups(cohort, fit, unit, &groups, corrected, all)))
+        let names = Names::of(this.summary(), None);
+        Ok((json(&record), text::match_groups(cohort, fit, &names, unit, &groups, corrected, all)))
     }
 
     /// The Kaplan–Meier curve of each arm, as JSON by arm: steps with intervals.
