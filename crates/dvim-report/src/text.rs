@@ -506,16 +506,16 @@ pub fn needed_to_treat(s: &Summary, names: &Names) -> Option<String> {
     let (a, v) = found(s, "number_needed_to_treat")?;
     let n = |v: f64| fixed(v.abs().ceil(), 0);
     let (treated, control, state) = (names.arm(Arm::Treated), names.arm(Arm::Control), names.state());
-    let way = if v < 0.0 { "fewer" } else { "more" };
+    let (way, name) = if v < 0.0 { ("fewer", "harm") } else { ("more", "treat") };
     let Some((low, high)) = a.low.zip(a.high) else {
         return Some(format!(
-            "Number needed to treat: {} for one {way} patient who is {state}. Its interval has no end, because there may be no difference.",
+            "Number needed to {name}: {} for one {way} patient who is {state}. Its interval has no end, because there may be no difference.",
             n(v)
         ));
     };
     let (near, far) = if low.abs() < high.abs() { (low, high) } else { (high, low) };
     Some(format!(
-        "Number needed to treat: {}{}. Of so many patients with {treated} instead of {control}, one {way} is {state}.",
+        "Number needed to {name}: {}{}. Of so many patients with {treated} instead of {control}, one {way} is {state}.",
         n(v),
         ci(s, Some(format!("{} to {}", n(near), n(far))))
     ))
