@@ -19,7 +19,7 @@ class Report(BrowserCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = Path(folder.name)
         dvim("simulate", "--scenario", "both-overlap", "--n", 1500, "--seed", 5, "-o", cls.folder / "cohort.csv")
-        dvim("fit", cls.folder / "cohort.csv", *COLUMNS, "--by", "x3:3", "--estimator", "paper", "-k", 30, "-o", cls.folder / "run")
+        dvim("fit", cls.folder / "cohort.csv", *COLUMNS, "--by", "x15:3", "--estimator", "paper", "-k", 30, "-o", cls.folder / "run")
         dvim("report", cls.folder / "run", "-o", cls.folder / "report.html")
         cls.url = (cls.folder / "report.html").as_uri()
 

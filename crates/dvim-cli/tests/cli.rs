@@ -217,7 +217,7 @@ fn audit_says_whether_a_run_can_be_relied_on() {
     let total: usize = uses.lines().skip(1).map(|l| l.split(',').nth(2).unwrap().parse::<usize>().unwrap()).sum();
     assert_eq!(total, 2 * 20 * (uses.lines().count() - 1), "each estimated patient has two groups of 20");
     let (stdout, _) = desk.run(&["audit", "run", "--by", "x15:3"], 0);
-    for words in ["Follow-up", "Balance", "E-values", "loss to follow-up that is not by chance", "By subgroup", "uncured under both"] {
+    for words in ["Follow-up", "Balance", "E-values", "loss to follow-up that is not by chance", "By subgroup", "with either treatment"] {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
     let (_, stderr) = desk.run(&["audit", "run", "--by", "x99"], 2);
