@@ -297,7 +297,7 @@ fn main() -> std::io::Result<()> {
         label: label.into(),
         estimate: Some(Estimate::new(value, value - half, value + half)),
         n: Some(n),
-        overall: false,
+        ..ForestRow::default()
     };
     let head = |label: &str| ForestRow { label: label.into(), ..ForestRow::default() };
     let forest = ForestPlot {
