@@ -111,6 +111,7 @@ fn all_figures(values: &[f64], name: &str, width: f64) -> Vec<(&'static str, Str
                 arms: vec![arm(0.0), arm(1.0)],
                 horizon: Some(10.0),
                 axis: axis(),
+                state: name.into(),
                 unit: name.into(),
                 cure_effect: Some(name.into()),
                 time_effect: Some(name.into()),
