@@ -45,6 +45,10 @@ def prepare(given: Mapping[str, Any]) -> tuple[Frame, str, str]:
         if time is not None or event is not None:
             raise Refused("error: y= was given with time= or event=\n  rule:   y holds both\n  remedy: give one of them")
         time, event = survival_outcome(given["y"])
+    if given.get("censor") is not None:
+        if event is not None:
+            raise Refused("error: both event= and censor= were given\n  rule:   one column says who had the event\n  remedy: drop one")
+        event = given["censor"]
     parts = {"time": time, "event": event, "treatment": given["treatment"]}
     for part, value in parts.items():
         if value is None and not (part == "time" and start is not None):
@@ -102,6 +106,8 @@ def fit(
     cluster: str | None = None,
     entry: str | None = None,
     cause: Any = None,
+    censor: str | None = None,
+    labels: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     numeric: str | Iterable[str] = (),
     categorical: str | Iterable[str] = (),
     drop: str | Iterable[str] = (),
@@ -163,6 +169,12 @@ def fit(data: Any, **arguments: Any) -> Any:
         Columns: case weights; clusters, by which standard errors are then; the time from which a patient is watched.
     cause
         The event column holds causes (0 is censored): which one is of interest.
+    censor
+        A column that says who was censored, instead of ``event``: 0 is an event, as in ``CNSR`` of CDISC ADTTE.
+    labels
+        What arms, times, the event and covariates are called, for every page, table and message: a mapping such as
+        ``{"time_unit": "days", "treated": "chemotherapy", "covariates": {"age": "Age [years]"}}``, or the path of a file in
+        TOML. They are kept in the run and change no number.
     numeric, categorical, drop
         Columns that are numbers, or categories, whatever they look like; columns to ignore.
     allow

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -64,6 +66,22 @@ def calipers(caliper: Mapping[str, float | str] | None) -> list[dict[str, Any]]:
     return out
 
 
+def labels(given: Mapping[str, Any] | str | os.PathLike[str] | None) -> dict[str, Any]:
+    """What things are called: a mapping, or the path of a file in TOML."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return dict(given)
+    try:
+        with open(given, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError, TypeError) as wrong:
+        raise Refused(
+            f"error: the labels {given!r}: {wrong}\n  rule:   labels are a mapping, or a file in TOML\n"
+            '  remedy: use labels={"time_unit": "days", "treated": "chemotherapy"}'
+        ) from None
+
+
 def number(name: str, value: Any) -> float:
     try:
         return float(value)
@@ -121,9 +139,12 @@ def roles_json(columns: Mapping[str, str], given: Mapping[str, Any]) -> str:
         raise Refused(
             "error: only one of start= and end= was given\n  rule:   follow-up has two dates\n  remedy: name both columns"
         )
+    censor = asked.pop("censor", None)
     asked.update(
         time=columns.get("time") or "",
         event=columns["event"],
+        censor=censor is not None,
+        labels=labels(asked.pop("labels", None)),
         treatment=columns["treatment"],
         dates=[start, end] if start is not None else None,
         filters=asked.pop("where"),

@@ -21,8 +21,8 @@ GIVEN = dict(**PAPER, horizon=800, group_size=20)
 
 def test_display(fitted):
     text, html = repr(fitted), fitted._repr_html_()
-    assert "treatment cures" in text and "Average effects over the estimated patients" in text
-    for part in ("<svg", "cure effect", "time effect", "1,200 patients", "intervals"):
+    assert "of 100 patients are event-free at time" in text and "Average effects over the estimated patients" in text
+    for part in ("<svg", "difference in points", "Time to event", "1,200 patients", "intervals"):
         assert part in html, part
     for outside in ("http:", "https:", "src=", "@import", "<script"):
         assert outside not in html.replace("http://www.w3.org/2000/svg", ""), outside

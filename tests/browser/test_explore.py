@@ -297,7 +297,7 @@ class Explore(Served):
 
     def test_report(self):
         page = self.open(self.address.replace("/?", "/report?"), allowed=lambda url: url.startswith(self.origin) or url.startswith("data:"))
-        self.assertIn("cures", page.inner_text("main"))
+        self.assertIn("event-free", page.inner_text("main"))
         self.assert_quiet()
 
 

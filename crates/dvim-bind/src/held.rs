@@ -18,6 +18,7 @@ use dvim_io::tasks::{self, Analysed, CurvesAsked, Predicted};
 use dvim_report::audit::{AuditRecord, words, write_uses};
 use dvim_report::card::card;
 use dvim_report::figures::{Kind, Look, draw};
+use dvim_report::names::Names;
 use dvim_report::record::{AverageRecord, MatchRecord, ProblemRecord, Summary};
 use dvim_report::report::{Page, run_page};
 use dvim_report::tables;
@@ -209,7 +210,8 @@ impl Held {
         let (unit, groups) = tasks::groups_of(cohort, fit, id)?;
         let corrected = self.corrected(unit);
         let record = MatchRecord::of(cohort, fit, unit, &groups, corrected);
-        Ok((record, text::match_groups(cohort, fit, unit, &groups, corrected, all)))
+        let names = Names::of(self.summary(), None);
+        Ok((record, text::match_groups(cohort, fit, &names, unit, &groups, corrected, all)))
     }
 
     /// The Kaplan–Meier curve of each arm: steps with intervals.

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use dvim::internal::audit::average::By;
-use dvim::internal::cohort::{Roles, ZeroTime};
+use dvim::internal::cohort::{CovariateLabel, Labels, Roles, ZeroTime};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::constraint::{Caliper, Constraints};
 use dvim::internal::error::{Error, Problem, ProblemKind};
@@ -18,6 +18,8 @@ use dvim::phrase;
 use dvim_io::run::EffectsFormat;
 use dvim_io::tasks::refuse_idle;
 use dvim_report::figures::{KINDS, Kind};
+use dvim_report::journal;
+use dvim_report::labels::label_and_unit;
 use dvim_report::spell::CommandLine;
 use std::path::PathBuf;
 
@@ -74,6 +76,8 @@ fn complete(command: clap::Command) -> clap::Command {
 }
 
 /// The commands.
+// One is made in a run of the program: its size does not matter.
+#[allow(clippy::large_enum_variant)]
 #[derive(Subcommand)]
 pub enum Command {
     /// Simulate a cohort, analyse it, and show what can be seen
@@ -96,6 +100,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Write survival curves of a run as a table: of the arms, or of patients
     Curves(CurvesArgs),
+    /// Write one table of a run for a paper: Word, Excel, LaTeX, HTML or CSV
+    Table(TableArgs),
     /// Write one figure of a run for a paper: SVG, PDF or PNG
     Plot(PlotArgs),
     /// Estimate both effects for patients who were not in the cohort
@@ -137,8 +143,10 @@ pub struct RoleArgs {
     pub start: Option<String>,
     #[arg(long, value_name = "COLUMN", requires = "start")]
     pub end: Option<String>,
+    #[arg(long, value_name = "COLUMN", required_unless_present = "censor", conflicts_with = "censor")]
+    pub event: Option<String>,
     #[arg(long, value_name = "COLUMN")]
-    pub event: String,
+    pub censor: Option<String>,
     #[arg(long, value_name = "COLUMN")]
     pub treatment: String,
     #[arg(long, value_name = "TIME")]
@@ -173,6 +181,54 @@ pub struct RoleArgs {
     pub entry: Option<String>,
     #[arg(long, value_name = "VALUE")]
     pub cause: Option<String>,
+    #[arg(long, value_name = "FILE.toml", help_heading = "Names")]
+    pub labels: Option<PathBuf>,
+}
+
+/// What things are called. What each flag does is said in the list of settings.
+#[derive(Args, Default)]
+#[command(next_help_heading = "Names")]
+pub struct NameArgs {
+    #[arg(long, value_name = "WORD")]
+    pub time_unit: Option<String>,
+    #[arg(long, value_name = "WORDS")]
+    pub treated_name: Option<String>,
+    #[arg(long, value_name = "WORDS")]
+    pub control_name: Option<String>,
+    #[arg(long, value_name = "WORDS")]
+    pub event_name: Option<String>,
+    #[arg(long, value_name = "WORD")]
+    pub cure_word: Option<String>,
+    #[arg(long = "label", value_name = "COLUMN=WORDS", value_parser = label)]
+    pub named: Vec<(String, String)>,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((column, words)) if !column.trim().is_empty() && !words.trim().is_empty() => {
+            Ok((column.trim().to_string(), words.trim().to_string()))
+        }
+        _ => Err("a label is written COLUMN=WORDS, as in --label 'age=Age [years]'".into()),
+    }
+}
+
+impl NameArgs {
+    /// As the engine takes them.
+    pub fn labels(&self) -> Labels {
+        let covariate = |(column, words): &(String, String)| {
+            let (label, unit) = label_and_unit(words);
+            CovariateLabel { column: column.clone(), label: Some(label), unit, levels: Vec::new() }
+        };
+        Labels {
+            time_unit: self.time_unit.clone(),
+            treated: self.treated_name.clone(),
+            control: self.control_name.clone(),
+            event: self.event_name.clone(),
+            cure_word: self.cure_word.clone(),
+            covariates: self.named.iter().map(covariate).collect(),
+            ..Labels::default()
+        }
+    }
 }
 
 fn filter(text: &str) -> Result<(String, String), String> {
@@ -188,7 +244,7 @@ impl RoleArgs {
         Roles {
             time: self.time.clone().unwrap_or_default(),
             dates: self.start.clone().zip(self.end.clone()).map(|(start, end)| [start, end]),
-            event: self.event.clone(),
+            event: self.censor.clone().or_else(|| self.event.clone()).unwrap_or_default(),
             treatment: self.treatment.clone(),
             horizon: self.horizon,
             id: self.id.clone(),
@@ -206,6 +262,8 @@ impl RoleArgs {
             cluster: self.cluster.clone(),
             entry: self.entry.clone(),
             cause: self.cause.clone(),
+            censor: self.censor.is_some(),
+            labels: Labels::default(),
         }
     }
 }
@@ -502,8 +560,11 @@ pub struct FitArgs {
     /// Also write the report of the run: one page for a browser or a printer
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Title of the report
+    #[arg(long, value_name = "WORDS")]
+    pub title: Option<String>,
     #[command(flatten)]
-    pub page: PageArgs,
+    pub names: NameArgs,
     /// Replace a run, or a report, that exists
     #[arg(long)]
     pub force: bool,
@@ -538,7 +599,7 @@ pub struct ExploreArgs {
     /// The port [default: any that is free]
     #[arg(long, value_name = "N")]
     pub port: Option<u16>,
-    /// The unit of time in words, such as months [default: days where times come from dates, else not named]
+    /// The unit of time in words, such as months [default: that of the run]
     #[arg(long, value_name = "WORD")]
     pub time_unit: Option<String>,
     /// Print the address and open no browser
@@ -619,7 +680,7 @@ pub struct PageArgs {
     /// Title of the report
     #[arg(long, value_name = "WORDS")]
     pub title: Option<String>,
-    /// The unit of time in words, such as days [default: days where times come from dates, else not named]
+    /// The unit of time in words, such as days [default: that of the run]
     #[arg(long, value_name = "WORD")]
     pub time_unit: Option<String>,
 }
@@ -689,7 +750,7 @@ pub struct PlotArgs {
     /// Dots in an inch, for .png
     #[arg(long, value_name = "N", default_value_t = 300.0)]
     pub dpi: f64,
-    /// The unit of time in words, such as days [default: days where times come from dates, else not named]
+    /// The unit of time in words, such as days [default: that of the run]
     #[arg(long, value_name = "WORD")]
     pub time_unit: Option<String>,
     /// Replace a file that exists
@@ -704,6 +765,31 @@ fn plot_help() -> String {
     format!(
         "Figures:\n{kinds}\nExample: dvim plot run curves -o curves.svg\n\nPDF and PNG need a dvim built with --features print."
     )
+}
+
+/// `dvim table`.
+#[derive(Args)]
+#[command(after_help = table_help())]
+pub struct TableArgs {
+    /// The run: a directory that `dvim fit` wrote
+    pub run: PathBuf,
+    /// Which table; see below
+    #[arg(value_parser = journal::KINDS.map(|k| k.0))]
+    pub kind: String,
+    /// Where to write; the ending decides the format: .docx, .xlsx, .tex, .html or .csv
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// The unit of time in words, such as days [default: that of the run]
+    #[arg(long, value_name = "WORD")]
+    pub time_unit: Option<String>,
+    /// Replace a file that exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+fn table_help() -> String {
+    let kinds: String = journal::KINDS.iter().map(|(name, what)| format!("  {name:<12} {what}\n")).collect();
+    format!("Tables:\n{kinds}\nExample: dvim table run baseline -o table1.docx")
 }
 
 /// `dvim predict`.

@@ -160,6 +160,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Rehearse(args) => commands::rehearse::run(&args),
         Command::Curves(args) => commands::curves::run(&args),
         Command::Plot(args) => commands::plot::run(&args),
+        Command::Table(args) => commands::table::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Explore(args) => commands::explore::run(&args),
         Command::Predict(args) => commands::predict::run(&args),

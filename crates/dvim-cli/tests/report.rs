@@ -154,14 +154,14 @@ fn the_answer_is_that_of_the_summary() {
     assert!(low > 0.0, "this cohort has a clear effect");
     assert!(
         text.contains(&format!(
-            "treatment cures {v:.1} more of 100 patients (90 % interval {low:.1} to {high:.1} more)."
+            "{v:.1} more of 100 patients are event-free at time 800 than with control (90 % CI {low:.1} to {high:.1})."
         )),
         "{}",
         &text[..3000]
     );
     let [v, low, high] = of("time_effect");
     assert!(text.contains(&format!(
-        "it comes {v:.0} later in the unit of the time column (90 % interval {low:.0} to {high:.0} later)."
+        "it comes {v:.0} later with treatment in the unit of the time column (90 % CI {low:.0} to {high:.0})."
     )));
     // And the subgroups and baseline rows by name.
     let cells: HashMap<String, Vec<String>> =
@@ -214,7 +214,7 @@ fn adjusted_runs_have_a_page_that_says_what_is_not_there() {
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     let text = words(&page);
     assert!(page.contains("<h1>A &lt;title&gt;</h1>"));
-    assert!(text.contains(" days later") || text.contains(" days sooner"));
+    assert!(text.contains(" days later") || text.contains(" days earlier"));
     assert!(text.contains("corrected by"));
     let summary: Value =
         serde_json::from_str(&fs::read_to_string(folder.path().join("run/summary.json")).unwrap()).unwrap();

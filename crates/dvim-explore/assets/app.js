@@ -187,7 +187,7 @@ function averageCard(name, className, estimand, format, unit, more, fewer) {
       }))));
 }
 
-const REPORT = [['who', 'who was compared'], ['balance', 'balance and overlap'], ['follow-up', 'follow-up'], ['sensitivity', 'sensitivity'], ['models', 'models'], ['methods', 'methods']];
+const REPORT = [['who', 'patients'], ['balance', 'balance and overlap'], ['follow-up', 'follow-up'], ['sensitivity', 'sensitivity'], ['models', 'models'], ['methods', 'methods']];
 
 async function overview() {
   title('Overview');
@@ -200,13 +200,13 @@ async function overview() {
   const verdicts = run.follow_up.filter(([population]) => population !== 'all');
   const bar = (value, of, className) => h('td', {}, h('span', { class: `weightbar ${className}`, style: { width: `${((5 * value) / of).toFixed(3)}rem` } }), ' ', h('span', { class: 'small muted' }, value > 0 && of < 1e-3 ? value.toExponential(1).replace('-', MINUS) : value.toFixed(3)));
   put(main,
-    h('h1', {}, `Run of ${run.file}`),
+    h('h1', {}, run.question),
     run.synthetic && h('p', { class: 'flags' }, run.synthetic),
     h('p', { class: 'lead' }, run.sentence),
     h('p', { class: 'muted' }, `${grouped(run.n_units)} patients; horizon ${short(run.horizon)}${run.time_unit ? ' ' + run.time_unit : ''}. ${run.how}`),
     h('div', { class: 'two' },
-      averageCard('Cure effect', 'cure', 'cure_effect', points, 'percentage points', 'Treatment cures more: more patients are event-free at the horizon.', 'Treatment cures fewer: fewer patients are event-free at the horizon.'),
-      averageCard('Time effect', 'timing', 'time_effect', signedFixed, run.time_words, 'Among those with an event before the horizon, it comes later under treatment.', 'Among those with an event before the horizon, it comes sooner under treatment.')),
+      averageCard('Cure effect', 'cure', 'cure_effect', points, 'percentage points', `More patients are ${run.state} with ${run.labels.treated}.`, `Fewer patients are ${run.state} with ${run.labels.treated}.`),
+      averageCard('Time effect', 'timing', 'time_effect', signedFixed, run.time_words, `Among those with an event before the horizon, it comes later with ${run.labels.treated}.`, `Among those with an event before the horizon, it comes earlier with ${run.labels.treated}.`)),
     h('p', {}, h('a', { href: '#/patients' }, 'Look at the patients behind these numbers'), ' or ', h('a', { href: '#/new' }, 'enter a new patient'), '.'),
     h('h2', {}, 'Can it be relied on?'),
     !run.audited && h('p', { class: 'verdict warn' }, 'The run was made without an audit: ', h('code', {}, 'dvim audit'), ' says whether follow-up suffices and how sure the averages are.'),
@@ -347,7 +347,7 @@ function plane({ pick, heading = 'Both effects of each patient' }) {
   const note = h('p', { class: 'note', id: 'map-note' });
   const element = h('section', { class: 'map card', 'aria-label': 'Plane of both effects' },
     h('h2', {}, heading),
-    h('p', { class: 'small muted' }, 'To the right: treatment cures more. Upwards: it delays events. A click opens the patient.'),
+    h('p', { class: 'small muted' }, `To the right: more are event-free with ${run.labels.treated}. Upwards: events come later. A click opens the patient.`),
     h('div', { class: 'wrap' }, canvas, tip),
     h('p', { class: 'small' }, h('span', { class: 'dot treated' }), run.labels.treated, '\u2003', h('span', { class: 'dot control' }), run.labels.control), note);
   let data = [];
@@ -675,8 +675,8 @@ function effectCard(answer, isTime) {
 function effectWords(value, isTime, answer, unserved) {
   if (unserved) return 'There is no group, so there is no effect.';
   if (value === null || value === undefined) return 'Undefined: a group has no event before the horizon.';
-  if (isTime) return value >= 0 ? 'Among similar patients with an event, it comes later under treatment.' : 'Among similar patients with an event, it comes sooner under treatment.';
-  return value >= 0 ? `Of similar patients, more are event-free at ${short(answer.horizon)} under treatment.` : `Of similar patients, fewer are event-free at ${short(answer.horizon)} under treatment.`;
+  if (isTime) return value >= 0 ? `Among similar patients with an event, it comes later with ${run.labels.treated}.` : `Among similar patients with an event, it comes earlier with ${run.labels.treated}.`;
+  return value >= 0 ? `Of similar patients, more are event-free at ${short(answer.horizon)} with ${run.labels.treated}.` : `Of similar patients, fewer are event-free at ${short(answer.horizon)} with ${run.labels.treated}.`;
 }
 
 const MOST_COLUMNS = 10;

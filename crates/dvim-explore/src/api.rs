@@ -10,7 +10,6 @@ use dvim::internal::schema::Kind;
 use dvim::internal::support::{NewUnits, read_new};
 use dvim::internal::table::{Column, Table, TextValues, Values};
 use dvim_report::comparison::SYNTHETIC_NOTE;
-use dvim_report::figures::arm_name;
 use dvim_report::findings::VerdictRecord;
 use dvim_report::learning;
 use dvim_report::plot;
@@ -221,6 +220,9 @@ struct RunAnswer {
     labels: ByArm<String>,
     counts: ByArm<CountsRecord>,
     averages: Vec<AverageRecord>,
+    question: String,
+    /// What patients without the event are at the horizon.
+    state: String,
     sentence: String,
     how: String,
     audited: bool,
@@ -236,6 +238,7 @@ impl RunAnswer {
     fn of(explorer: &Explorer<'_>) -> RunAnswer {
         let Explorer { cohort, analysis, summary, .. } = explorer;
         let fit = &analysis.fit;
+        let names = explorer.names();
         let (low, high) = explorer.group_sizes();
         let n_unserved = analysis.unserved.len();
         let n_estimated = analysis.units.len() + n_unserved;
@@ -250,14 +253,16 @@ impl RunAnswer {
             n_trained: cohort.n_units() - n_estimated,
             horizon: cohort.horizon(),
             time_column: summary.roles.time.clone(),
-            time_unit: explorer.time_unit.clone(),
+            time_unit: Some(names.unit.clone()).filter(|unit| !unit.is_empty()),
             confidence: fit.options.confidence,
             group_size: fit.options.group_size,
             group_sizes: [low, high],
-            labels: ByArm::map(|z| arm_name(cohort, z)),
+            labels: ByArm::map(|z| names.head(z)),
             counts: summary.counts.clone(),
             averages: summary.average_effects.clone(),
-            sentence: text::answer(summary, explorer.time_unit.as_deref().unwrap_or("")).join(" "),
+            question: names.question(),
+            state: names.state(),
+            sentence: text::answer(summary, &names).join(" "),
             how: learning::sentence(analysis).replace('\n', " "),
             audited: summary.audit.is_some(),
             verdict: summary.verdict.clone(),
@@ -320,7 +325,7 @@ impl RowAnswer {
         RowAnswer {
             id: cohort.ids().text(unit).into_owned(),
             arm: cohort.arm(unit).name(),
-            treatment: arm_name(cohort, cohort.arm(unit)),
+            treatment: explorer.names().head(cohort.arm(unit)),
             time: cohort.time(unit),
             event: cohort.event(unit),
             outcome: patient::outcome(cohort, unit, cohort.horizon()).0,

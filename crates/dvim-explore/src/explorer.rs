@@ -9,6 +9,7 @@ use dvim::internal::ground::Ground;
 use dvim::internal::inspect::Search;
 use dvim::internal::newcomers::Newcomers;
 use dvim::internal::schema::{Covariate, Kind};
+use dvim_report::names::Names;
 use dvim_report::record::Summary;
 use dvim_report::text::short;
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ pub struct Explorer<'a> {
     pub analysis: &'a Analysis,
     /// What `summary.json` says.
     pub summary: &'a Summary,
-    /// The unit of time in words.
+    /// The unit of time in words, where another is asked for than that of the run.
     pub time_unit: Option<String>,
     /// The times at which curves are held.
     pub grid: Grid,
@@ -88,10 +89,15 @@ impl<'a> Explorer<'a> {
         analysis.units.iter().enumerate().for_each(|(e, &i)| place[i as usize] = Place::Effect(e as u32));
         analysis.unserved.iter().enumerate().for_each(|(e, (i, _))| place[*i as usize] = Place::Unserved(e as u32));
         let orders = Mutex::new(VecDeque::new());
-        let time_unit = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
+        let time_unit = None;
         let (search, newcomers) = (Search::new(&analysis.fit, ground), OnceLock::new());
         let grid = Grid::of(cohort);
         Explorer { cohort, analysis, summary, time_unit, grid, ground, search, newcomers, place, orders }
+    }
+
+    /// What the arms, the time and the covariates are called.
+    pub fn names(&self) -> Names {
+        Names::of(self.summary, self.time_unit.as_deref())
     }
 
     /// Calls `f` with the search.

@@ -10,7 +10,7 @@ use dvim::internal::inspect::{MatchGroup, UnitGroups};
 use dvim::internal::outcome::Outcome;
 use dvim::internal::schema::{Covariate, Kind};
 use dvim::internal::support::{OFF_SUPPORT, Outside};
-use dvim_report::figures::{Look, arm_name};
+use dvim_report::figures::Look;
 use dvim_report::record::ByArm;
 use dvim_report::tables::{EffectRow, Layout};
 use dvim_report::text::{group_patients, made_of, short, signed};
@@ -229,8 +229,7 @@ pub fn answer(explorer: &Explorer<'_>, who: &Who<'_>, question: &Question) -> Pa
         cure: ByArm::map(|z| group(&groups.cure[z])),
         time_groups: ByArm::map(|z| group(&groups.time[z])),
         figures: question.width.zip(effect.as_ref()).map(|(width, effect)| {
-            let unit = explorer.time_unit.clone().unwrap_or_default();
-            let look = Look { width, time_unit: unit };
+            let look = Look { width, names: explorer.names() };
             let draw =
                 |pair, side| curves(cohort, pair, side, effect, own.as_ref(), horizon, fit.options.confidence, &look);
             [draw(&groups.cure, Estimand::Cure), draw(&groups.time, Estimand::Time)]
@@ -310,7 +309,7 @@ fn sentence(row: &Map<String, Value>, horizon: f64, unserved: Option<&Unserved>)
         })
     };
     format!(
-        "At horizon {}: cure effect {} percentage points; time effect {}.",
+        "At horizon {}: effect on whether {} percentage points; effect on when {}.",
         short(horizon),
         with("cure_effect", 100.0).unwrap_or("undefined".into()),
         with("time_effect", 1.0).unwrap_or("undefined".into())
@@ -350,7 +349,7 @@ fn members(explorer: &Explorer<'_>, groups: &UnitGroups, estimand: Estimand, arm
     MembersAnswer {
         matched_for: estimand.name(),
         arm: arm.name(),
-        label: arm_name(cohort, arm),
+        label: explorer.names().head(arm),
         members: group.units.iter().enumerate().map(member).collect(),
     }
 }

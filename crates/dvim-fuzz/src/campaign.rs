@@ -20,6 +20,7 @@ use dvim_io::read::{ReadOptions, ReadTable, read_table};
 use dvim_io::run::{EffectsFormat, Origin, open_run, write_effect_table, write_run};
 use dvim_io::tasks::{Analysed, Asked, Input};
 use dvim_report::record::{AverageRecord, InputRecord, RolesRecord, Source, Summary};
+use dvim_report::spell::CommandLine;
 use dvim_report::tables::effect_table;
 use dvim_report::terminal::Terminal;
 use dvim_report::text;
@@ -315,7 +316,7 @@ fn look(done: &Analysed, horizon: f64, wrong: &dyn Fn(String)) {
     for a in &summary.average_effects {
         check_average(a, horizon, wrong);
     }
-    let said = text::summary(&summary, &done.found, &done.cohort, Terminal::default());
+    let said = text::summary(&summary, &done.found, &done.cohort, Terminal::default(), &CommandLine);
     for word in ["NaN", "inf ", "inf)", "-0.0 ", "null"] {
         if said.contains(word) {
             wrong(format!("the summary says `{word}`"));
@@ -534,7 +535,7 @@ fn runs(n: usize, first: u64) -> Outcome {
                 // Who forges a whole run is believed; what is shown of it is shown without a panic.
                 let found = analysis::Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &Unwatched);
                 if let Ok(found) = found {
-                    let _ = text::summary(&run.summary, &found, &run.cohort, Terminal::default());
+                    let _ = text::summary(&run.summary, &found, &run.cohort, Terminal::default(), &CommandLine);
                 }
                 tally.count("forged and shown");
             }

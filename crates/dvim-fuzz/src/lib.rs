@@ -19,6 +19,7 @@ use dvim_io::read::{ReadOptions, Sizes, read_in_blocks, read_table};
 use dvim_io::run::{EffectsFormat, Origin, open_run, read_summary, write_effect_table, write_run};
 use dvim_report::record::{InputRecord, RolesRecord, Source, Summary};
 use dvim_report::report::{Page, run_page};
+use dvim_report::spell::CommandLine;
 use dvim_report::tables::effect_table;
 use dvim_report::terminal::{Terminal, words};
 use dvim_report::text;
@@ -195,7 +196,7 @@ fn show_summary(data: &[u8]) {
     let Ok(summary) = read_summary(&folder) else { return };
     let _ = (summary.options.options(), summary.roles.roles(summary.horizon));
     let Ok(run) = open_run(&folder) else { return };
-    let _ = text::summary(&run.summary, &good.found, &run.cohort, Terminal { plots: true, colour: true });
+    let _ = text::summary(&run.summary, &good.found, &run.cohort, Terminal { plots: true, colour: true }, &CommandLine);
     let _ = run_page(&Page::default(), &run.cohort, &good.found, &run.summary);
 }
 
@@ -226,7 +227,7 @@ pub fn labels(data: &[u8]) {
     let flow = Flow { n_rows: n, ..Flow::default() };
     let source = Source { input, roles: RolesRecord::simulated(&cohort), flow: &flow, warnings: &[] };
     let record = Summary::of(&cohort, &found, &audit, source, BTreeMap::new());
-    let said = text::summary(&record, &found, &cohort, Terminal { plots: true, colour: false });
+    let said = text::summary(&record, &found, &cohort, Terminal { plots: true, colour: false }, &CommandLine);
     let said = words(&said);
     assert!(!said.chars().any(|c| c.is_control() && c != '\n'), "a name commands the terminal");
     let page = run_page(&Page::default(), &cohort, &found, &record);

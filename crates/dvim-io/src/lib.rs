@@ -5,8 +5,10 @@ pub mod atomic;
 pub mod clean;
 pub mod environment;
 pub mod journal;
+pub mod labels;
 pub mod manifest;
 pub mod memory;
+pub mod office;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub mod read;

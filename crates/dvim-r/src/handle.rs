@@ -70,7 +70,11 @@ pub fn start(
     threads: Option<usize>,
     work: impl FnOnce(&dyn Watch) -> Result<Answer, Failure> + Send + 'static,
 ) -> savvy::Result<Sexp> {
-    let job = Job::start(threads, move |watch| Ok::<_, Error>(work(watch)));
+    // What cannot be had is refused by the job, as everything else that is asked for.
+    let checked = dvim_io::threads::checked(threads);
+    let job = Job::start(Some(*checked.as_ref().unwrap_or(&1)), move |watch| {
+        Ok::<_, Error>(checked.map_err(|e| Failure::engine(&e)).and_then(|_| work(watch)))
+    });
     match job {
         Ok(job) => Ok(Handle::Job(job).into_external_pointer()),
         Err(words) => Err(savvy_err!("{words}")),

@@ -124,10 +124,11 @@ fn main() -> std::io::Result<()> {
         unit: "days".into(),
         cure_effect: Some("π = +18 points".into()),
         time_effect: Some("Δ = −1,064 days".into()),
+        ..SurvivalCurves::default()
     };
     add(
         figure_one.svg(),
-        "Hypothetical curves: treatment cures more and, among those it does not cure, events come sooner.",
+        "Hypothetical curves: more are event-free with treatment and, among those who have the event, it comes earlier.",
     );
 
     let points: Vec<(f64, f64)> = (0..20_000)
@@ -145,8 +146,8 @@ fn main() -> std::io::Result<()> {
         mean: Some(Estimate::new(0.051, 0.032, 0.07)),
         undefined: 0,
         axis: cure_axis(),
-        below: "treatment cures fewer".into(),
-        above: "treatment cures more".into(),
+        below: "fewer event-free with treatment".into(),
+        above: "more event-free with treatment".into(),
     };
     add(histogram.svg(), "Individual effects on cure for 20,000 units; the band is the interval of the mean.");
     let histogram = EffectHistogram {
@@ -155,7 +156,7 @@ fn main() -> std::io::Result<()> {
         mean: Some(Estimate::new(-38.0, -61.0, -15.0)),
         undefined: 12,
         axis: time_axis(),
-        below: "events sooner".into(),
+        below: "events earlier".into(),
         above: "events later".into(),
     };
     add(histogram.svg(), "Individual effects on time for 300 units, with a rug.");
@@ -297,7 +298,7 @@ fn main() -> std::io::Result<()> {
         label: label.into(),
         estimate: Some(Estimate::new(value, value - half, value + half)),
         n: Some(n),
-        overall: false,
+        ..ForestRow::default()
     };
     let head = |label: &str| ForestRow { label: label.into(), ..ForestRow::default() };
     let forest = ForestPlot {
@@ -317,8 +318,8 @@ fn main() -> std::io::Result<()> {
         ],
         axis: cure_axis(),
         null: 0.0,
-        below: "treatment cures fewer".into(),
-        above: "treatment cures more".into(),
+        below: "fewer event-free with treatment".into(),
+        above: "more event-free with treatment".into(),
     };
     add(forest.svg(), "Average cure effect by subgroup with 95% intervals; squares grow with the number of units.");
 

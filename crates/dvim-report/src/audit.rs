@@ -1,5 +1,6 @@
 //! The audit of a run as a record and as words.
 
+use crate::names::Names;
 use crate::record::AverageRecord;
 use crate::tables::{Row, header};
 use crate::text::{Grid, clip, decimals_between, decimals_of, fixed, grouped, percent, short, signed, signed_fixed};
@@ -8,6 +9,7 @@ use dvim::internal::audit::average::By;
 use dvim::internal::audit::balance::{Agreement, Balance};
 use dvim::internal::audit::follow_up::FollowUp;
 use dvim::internal::audit::heterogeneity::{Tested, Varies};
+use dvim::internal::audit::interaction::Interaction;
 use dvim::internal::audit::sensitivity::Choice;
 use dvim::internal::audit::standardised::{Band, Standardised};
 use dvim::internal::cohort::{Arm, Cohort};
@@ -37,6 +39,9 @@ pub struct FollowUpRecord {
     pub last_event: Option<f64>,
     /// Last recorded time.
     pub last_time: f64,
+    /// Median follow-up by the reverse Kaplan–Meier curve; `null` where it is not reached.
+    #[serde(default)]
+    pub median_follow_up: Option<f64>,
     /// Events recorded at H or later.
     pub n_events_after: usize,
     /// Events in the last quarter before H.
@@ -73,6 +78,7 @@ impl From<&FollowUp> for FollowUpRecord {
             plateau_length: f.plateau,
             last_event: f.last_event,
             last_time: f.last_time,
+            median_follow_up: f.median,
             n_events_after: f.n_events_after,
             n_window_events: f.n_window_events,
             n_window_expected: f.n_window_expected,
@@ -492,6 +498,39 @@ pub struct AuditRecord {
     pub sensitivity: SensitivityRecord,
     /// Heterogeneity.
     pub heterogeneity: Vec<VariesRecord>,
+    /// Tests of whether average effects differ between subgroups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interactions: Vec<InteractionRecord>,
+}
+
+impl AuditRecord {
+    /// The same with the arms by their names.
+    pub fn named(mut self, names: &Names) -> AuditRecord {
+        self.follow_up.iter_mut().for_each(|f| f.words = names.spoken(&f.words));
+        self
+    }
+}
+
+/// The test of whether an average effect differs between the subgroups of a covariate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InteractionRecord {
+    /// The covariate, as it was asked for.
+    pub by: String,
+    /// `cure_effect` or `time_effect`.
+    pub estimand: String,
+    /// Cochran's Q.
+    pub statistic: f64,
+    /// Its degrees of freedom.
+    pub df: usize,
+    /// The chance of a Q this large where the effect is the same in all subgroups.
+    pub p: f64,
+}
+
+impl From<&Interaction> for InteractionRecord {
+    fn from(i: &Interaction) -> InteractionRecord {
+        let Interaction { by, estimand, statistic, df, p } = i.clone();
+        InteractionRecord { by, estimand: estimand.into(), statistic, df, p }
+    }
 }
 
 /// Ids of lonely units that a record lists.
@@ -541,6 +580,7 @@ impl AuditRecord {
                 .into_iter()
                 .filter_map(|(name, v)| v.as_ref().map(|v| VariesRecord::of(name, v)))
                 .collect(),
+            interactions: audit.interactions.iter().map(InteractionRecord::from).collect(),
         }
     }
 }
@@ -586,17 +626,17 @@ pub fn with_interval(a: &AverageRecord, scale: f64) -> String {
 
 /// Estimands in the order and words in which they are shown, with the factor that they are shown with.
 pub(crate) const SHOWN: [(&str, &str, f64); 18] = [
-    ("cure_effect", "cure effect, points", 100.0),
+    ("cure_effect", "whether: event-free at H, difference in points", 100.0),
     ("cure_effect_corrected", "  less expected matching bias", 100.0),
-    ("cure_treated", "cured if treated, %", 100.0),
-    ("cure_control", "cured if not, %", 100.0),
-    ("cure_ratio", "ratio of cure probabilities", 1.0),
-    ("number_needed_to_treat", "patients to treat for one cure", 1.0),
-    ("time_effect", "time effect", 1.0),
+    ("cure_treated", "  event-free at H if treated, %", 100.0),
+    ("cure_control", "  event-free at H if not, %", 100.0),
+    ("cure_ratio", "  ratio of these shares", 1.0),
+    ("number_needed_to_treat", "  number needed to treat", 1.0),
+    ("time_effect", "when: time to event, difference", 1.0),
     ("time_effect_corrected", "  less expected matching bias", 1.0),
-    ("mean_event_time_treated", "mean event time if treated", 1.0),
-    ("mean_event_time_control", "mean event time if not", 1.0),
-    ("marginal_time_effect", "difference of the arms' mean event times", 1.0),
+    ("mean_event_time_treated", "  mean time to event if treated", 1.0),
+    ("mean_event_time_control", "  mean time to event if not", 1.0),
+    ("marginal_time_effect", "  difference of the arms' own means", 1.0),
     ("rmst_effect", "event-free time gained up to H", 1.0),
     ("rmst_from_cure", "  because fewer have the event", 1.0),
     ("rmst_from_time", "  because it comes later", 1.0),
@@ -638,12 +678,17 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
     }
     if populations.len() > 3 {
         out.push_str("\nBy subgroup\n");
-        let mut grid = Grid::new(1, &["", "patients", "cure effect, points", "time effect"]);
+        let mut grid = Grid::new(1, &["", "patients", "whether, points", "when"]);
         for p in &populations[3..] {
             let n = averages.iter().find(|a| a.population == *p).map_or(0, |a| a.n_units);
             grid.row([clip(p, 40), grouped(n), cell("cure_effect", p, 100.0), cell("time_effect", p, 1.0)]);
         }
         out.push_str(&grid.render());
+        for i in &audit.interactions {
+            let which = if i.estimand == "cure_effect" { "whether" } else { "when" };
+            let p = crate::figures::p_value(i.p);
+            let _ = writeln!(out, "  interaction with {}, {which}: p {p}", i.by);
+        }
     }
 
     out.push_str("\nFollow-up\n");
@@ -656,8 +701,8 @@ pub fn words(averages: &[AverageRecord], audit: &AuditRecord, flags: &[(String, 
     };
     let maybe = |v: Option<f64>| v.map_or("undefined".to_string(), short);
     line("at risk at the horizon", &|f| grouped(f.n_at_risk));
-    line("height of the plateau", &|f| percent(f.plateau_height));
-    line("length of the plateau", &|f| short(f.plateau_length));
+    line("event-free at the horizon", &|f| percent(f.plateau_height));
+    line("from the last event to the horizon", &|f| short(f.plateau_length));
     line("last event before the horizon", &|f| maybe(f.last_event));
     line("events recorded after it", &|f| grouped(f.n_events_after));
     line("practically sufficient? p (small: yes)", &|f| short(f.p_practical));
@@ -688,7 +733,7 @@ fn balance_words(b: &BalanceRecord) -> String {
     let heads: &[&str] = if weighted {
         &["", "before", "in the averages", "variance ratio", "KS before", "KS in the averages"]
     } else {
-        &["", "before", "for cure", "for time", "variance ratio", "KS before", "KS for cure"]
+        &["", "before", "for whether", "for when", "variance ratio", "KS before", "KS for whether"]
     };
     let mut grid = Grid::new(1, heads);
     for c in order.iter().take(10) {
@@ -753,7 +798,7 @@ fn heterogeneity_words(of: &[VariesRecord]) -> String {
         let scale = if v.estimand == "cure_effect" { 100.0 } else { 1.0 };
         let ends = [v.fifths.last(), v.fifths.first()].map(|f| f.map_or(String::new(), |f| signed(scale * f.estimate)));
         grid.row([
-            v.estimand.replace('_', " "),
+            if v.estimand == "cure_effect" { "whether, points".into() } else { "when".to_string() },
             format!("{:.2} ± {:.2}", v.slope.estimate, v.slope.se),
             ends[0].clone(),
             ends[1].clone(),
@@ -777,14 +822,14 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
     if let (Some(e), Some(i)) = (s.e_value, s.e_value_interval) {
         let _ = writeln!(
             out,
-            "  unmeasured confounding: risk ratios of {} with treatment and with cure would explain the estimate, {} its interval (E-values)",
+            "  unmeasured confounding: risk ratios of {} with treatment and with being event-free would explain the estimate, {} its interval (E-values)",
             short(e),
             short(i)
         );
         for [gamma, low, high] in s.confounding.iter().skip(1) {
             let _ = writeln!(
                 out,
-                "    a confounder of strength {}: the cure effect lies between {} and {} points",
+                "    a confounder of strength {}: the difference lies between {} and {} points",
                 short(*gamma),
                 signed(100.0 * low),
                 signed(100.0 * high)
@@ -795,7 +840,7 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
         let p = |v: f64| signed(100.0 * v);
         let _ = writeln!(
             out,
-            "  informative censoring: {} if all censored had their event, {} if all were cured (as estimated {}); from {} to {} if it differs by arm",
+            "  loss to follow-up that is not by chance: {} if all who were lost had their event, {} if all stayed event-free (as estimated {}); from {} to {} if it differs by arm",
             p(events),
             p(cured),
             p(found),
@@ -806,14 +851,14 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
     if let (Some([low, high]), Some(share), Some(all)) = (s.always_uncured, s.always_uncured_share, s.unrestricted) {
         let _ = writeln!(
             out,
-            "  the time effect compares different people in the two arms ({}); among those uncured under both ({} if nobody loses a cure by treatment, or none gains one) it lies between {} and {}",
+            "  the difference in time compares different people in the two arms ({}); among those who would have the event with either treatment ({}, if treatment changes whether in one direction only) it lies between {} and {}",
             signed(all),
             percent(share),
             signed(low),
             signed(high)
         );
     }
-    let mut grid = Grid::new(1, &["group size", "seed", "patients", "cure effect, points", "time effect"]);
+    let mut grid = Grid::new(1, &["group size", "seed", "patients", "whether, points", "when"]);
     for c in &rows {
         let cell = |v: Option<f64>, scale: f64| v.map_or("undefined".into(), |v| signed(scale * v));
         grid.row([
@@ -832,7 +877,7 @@ fn sensitivity_words(audit: &AuditRecord) -> String {
     }
     let n = audit.horizons.iter().map(|h| h.n_units).max().unwrap_or(0);
     let _ = writeln!(out, "\nThe effects had the horizon been another, from {} patients", grouped(n));
-    let mut grid = Grid::new(1, &["horizon", "cure effect, points", "time effect", "undefined"]);
+    let mut grid = Grid::new(1, &["horizon", "whether, points", "when", "undefined"]);
     for h in audit.horizons.iter().skip(3).step_by(4) {
         let cell = |v: Option<[f64; 3]>, scale: f64| {
             v.map_or("undefined".to_string(), |[v, l, u]| {

@@ -5,10 +5,12 @@ use crate::audit::with_interval;
 use crate::batch::{BatchRecord, Shown};
 use crate::figures::{self, Look};
 use crate::learning;
+use crate::names::Names;
 use crate::plot::escape;
 use crate::record::Summary;
 use crate::text::{answer, grouped, short, worries};
 use dvim::internal::analysis::Analysis;
+use dvim::internal::arm::Arm;
 use dvim::internal::cohort::Cohort;
 use dvim::internal::estimand::Estimand;
 use dvim::internal::phrase::Face;
@@ -24,6 +26,7 @@ const CELL: &str = "padding:.1em .8em;text-align:right;font-variant-numeric:tabu
 
 /// The card of a run, with remedies in the words of `face`.
 pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary, face: &dyn Face) -> String {
+    let names = Names::of(summary, None);
     let (t, c) = (&summary.counts.treated, &summary.counts.control);
     let cell = |estimand: &str, population: &str, scale: f64| {
         summary.average(estimand, population).map_or("undefined".to_string(), |a| with_interval(a, scale))
@@ -36,26 +39,30 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary, face: &dyn 
     let level = short(100.0 * summary.options.confidence);
     let mut out = format!(
         "{OPENING}<p style=\"margin:0 0 .6em\"><b>{}</b></p>\
-         <p style=\"margin:0 0 .6em\">{} patients ({} treated, {} control), {} events before the horizon {}; {} were estimated ({}).</p>\
+         <p style=\"margin:0 0 .6em\">{} patients ({} {}, {} {}), {} events {}; {} were estimated ({}).</p>\
          <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th>{}</tr></thead>\
          <tbody>{}{}</tbody></table>\
          <p style=\"margin:0 0 .6em;color:#56606e\">Means over the estimated patients, with {level} % intervals where there are any. \
-         Cure effect: change of the probability of being event-free at the horizon. Time effect: change of the mean event time \
-         of those with an event before it.</p>",
-        escape(&answer(summary, "").join(" ")),
+         The first row is the effect on whether the event happens, the second the effect on when, among those who have it.</p>",
+        escape(&answer(summary, &names).join(" ")),
         grouped(t.n_units + c.n_units),
         grouped(t.n_units),
+        escape(names.arm(Arm::Treated)),
         grouped(c.n_units),
+        escape(names.arm(Arm::Control)),
         grouped(t.n_events + c.n_events),
-        short(summary.horizon),
+        escape(&names.within()),
         grouped(analysis.units.len()),
         learning::name(&analysis.fit),
-        ["all", "treated", "control"].map(|p| format!("<th style=\"{CELL}\">{p}</th>")).concat(),
-        row("cure effect, points", "cure_effect", 100.0),
-        row("time effect", "time_effect", 1.0),
+        ["all", "treated", "control"]
+            .map(|p| format!("<th style=\"{CELL}\">{}</th>", escape(&names.population(p))))
+            .concat(),
+        row(&escape(&names.effect(Estimand::Cure)), "cure_effect", 100.0),
+        row(&escape(&names.effect(Estimand::Time)), "time_effect", 1.0),
     );
     out += &verdict(summary, face);
-    out += &histograms(analysis, summary);
+    out += &curves(cohort, summary, &names);
+    out += &histograms(analysis, summary, &names);
     let mut list = worries(summary, analysis, cohort);
     list.extend(summary.warnings.iter().map(|w| {
         let column = w.column.as_ref().map_or(String::new(), |c| format!("column `{c}`: "));
@@ -96,8 +103,20 @@ fn verdict(summary: &Summary, face: &dyn Face) -> String {
     said.concat() + &list
 }
 
-fn histograms(analysis: &Analysis, summary: &Summary) -> String {
-    let look = Look { width: 600.0, ..Look::default() };
+/// The curves of both arms, adjusted where the run has them so.
+fn curves(cohort: &Cohort, summary: &Summary, names: &Names) -> String {
+    let look = Look { width: 600.0, names: names.clone() };
+    figures::arms(cohort, summary, "all", &look).map_or_else(
+        |_| String::new(),
+        |mut figure| {
+            figure.about.height = Some(170.0);
+            figure.svg()
+        },
+    )
+}
+
+fn histograms(analysis: &Analysis, summary: &Summary, names: &Names) -> String {
+    let look = Look { width: 600.0, names: names.clone() };
     let figure = |side| {
         let mut figure = figures::effects(analysis, summary, side, &look);
         figure.about.height = Some(90.0);

@@ -4,6 +4,7 @@
 //! equal figures. Words for those who cannot see a figure are made from the same records.
 
 use crate::audit::{AuditRecord, BalanceRecord, CurvesRecord};
+use crate::names::{Names, capital};
 use crate::plot::stack;
 use crate::plot::{
     About, Axis, CurveStep, EffectHistogram, EffectPlane, Estimate, ForestPlot, ForestRow, Format, LineChart,
@@ -31,13 +32,13 @@ use dvim::internal::survival::SurvivalCurve;
 pub struct Look {
     /// Width in pixels.
     pub width: f64,
-    /// The unit of time in words; empty where it is not known.
-    pub time_unit: String,
+    /// What the arms, the time and the covariates are called.
+    pub names: Names,
 }
 
 impl Default for Look {
     fn default() -> Look {
-        Look { width: 680.0, time_unit: String::new() }
+        Look { width: 680.0, names: Names::default() }
     }
 }
 
@@ -52,7 +53,7 @@ impl Look {
     }
 
     fn time(&self, what: &str) -> String {
-        match self.time_unit.as_str() {
+        match self.names.unit.as_str() {
             "" => what.to_string(),
             unit => format!("{what} ({unit})"),
         }
@@ -61,24 +62,13 @@ impl Look {
     /// The axis of an effect.
     pub fn axis(&self, side: Estimand) -> Axis {
         match side {
-            Estimand::Cure => Axis::new("Cure effect (percentage points)").format(Format::Points),
-            Estimand::Time => Axis::new(self.time("Time effect")).format(Format::Signed),
+            Estimand::Cure => Axis::new(format!("{}, difference (percentage points)", self.names.outcome(side)))
+                .format(Format::Points),
+            Estimand::Time => {
+                Axis::new(self.time(&format!("{}, difference", self.names.outcome(side)))).format(Format::Signed)
+            }
         }
     }
-}
-
-/// The estimand of a side in files, its name, and what lies below and above zero.
-fn words_of(side: Estimand) -> (&'static str, &'static str, &'static str, &'static str) {
-    match side {
-        Estimand::Cure => ("cure_effect", "Cure effect", "treatment cures fewer", "treatment cures more"),
-        Estimand::Time => ("time_effect", "Time effect", "treatment hastens events", "treatment delays events"),
-    }
-}
-
-/// The name of an arm: its label in the table, or treated and control where that is a code.
-pub fn arm_name(cohort: &Cohort, arm: Arm) -> String {
-    let (name, label) = (if arm == Arm::Treated { "Treated" } else { "Control" }, cohort.label(arm));
-    if label == "0" || label == "1" { name.to_string() } else { label.to_string() }
 }
 
 /// An average as a point with an interval.
@@ -142,7 +132,7 @@ fn standardised(cohort: &Cohort, of: &CurvesRecord, confidence: f64, look: &Look
         };
         let crude = SurvivalCurve::of_outcomes(cohort.outcomes(&cohort.units_of(arm)));
         SurvivalArm {
-            label: arm_name(cohort, arm),
+            label: look.names.head(arm),
             steps: (0..of.times.len()).map(step).collect(),
             linear: true,
             band: band.band_low.iter().copied().zip(band.band_high.iter().copied()).collect(),
@@ -162,8 +152,7 @@ fn standardised(cohort: &Cohort, of: &CurvesRecord, confidence: f64, look: &Look
         .then(|| format!("{} ({} to {})", points(&d.estimate), points(&d.low), points(&d.high)));
     let who = match of.population.as_str() {
         "all" => "all patients".to_string(),
-        "treated" => "the treated".into(),
-        "control" => "the controls".into(),
+        "treated" | "control" => look.names.population(&of.population).replacen("Patients", "the patients", 1),
         other => other.to_string(),
     };
     let level = short(100.0 * confidence);
@@ -171,22 +160,23 @@ fn standardised(cohort: &Cohort, of: &CurvesRecord, confidence: f64, look: &Look
     SurvivalCurves {
         about: look
             .about(
-                "Event-free survival by arm, adjusted",
+                format!("{} over time, adjusted", capital(&look.names.free())),
                 format!(
-                    "Two falling curves, each as if {who} ({}) were in that arm. Difference at the horizon {} in points: {}.",
+                    "Two falling curves, each as if {who} ({}) had been treated in that way. Difference {} in points: {}.",
                     grouped(of.n_units),
-                    short(horizon),
+                    look.names.at(),
                     words.clone().unwrap_or_default()
                 ),
             )
             .note(format!(
-                "Adjusted for the covariates: {who} ({}) in either arm. Dark: {level} % intervals at each time. Light: {level} % band of the whole curve.{crude}",
+                "Adjusted for the covariates, as if {who} ({}) had had either treatment. Dark: {level} % interval at each time. Light: {level} % band of the whole curve.{crude}",
                 grouped(of.n_units)
             )),
         arms: arms.to_vec(),
         horizon: Some(horizon),
         axis: Axis::new(look.time("Time")),
-        unit: look.time_unit.clone(),
+        unit: look.names.unit.clone(),
+        state: look.names.state(),
         cure_effect: words,
         ..SurvivalCurves::default()
     }
@@ -211,22 +201,19 @@ pub fn curves(cohort: &Cohort, confidence: f64, look: &Look) -> SurvivalCurves {
     let arms = READING_ORDER.map(|arm| {
         let units = cohort.units_of(arm);
         let curve = SurvivalCurve::of_outcomes(cohort.outcomes(&units));
-        said.push(format!("{} {}", percent(curve.summary(horizon).survival), arm_name(cohort, arm)));
-        drawn_arm(arm_name(cohort, arm), &curve, horizon, confidence)
+        said.push(format!("{} {}", percent(curve.summary(horizon).survival), look.names.head(arm)));
+        drawn_arm(look.names.head(arm), &curve, horizon, confidence)
     });
     SurvivalCurves {
         about: look.about(
-            "Event-free survival by arm",
-            format!(
-                "Two falling curves with bands. Event-free at the horizon {}: {}.",
-                short(horizon),
-                said.join(", ")
-            ),
+            format!("{} over time", capital(&look.names.free())),
+            format!("Two falling curves with bands. {}: {}.", capital(&look.names.state()), said.join(", ")),
         ),
         arms: arms.to_vec(),
         horizon: Some(horizon),
         axis: Axis::new(look.time("Time")),
-        unit: look.time_unit.clone(),
+        unit: look.names.unit.clone(),
+        state: look.names.state(),
         ..SurvivalCurves::default()
     }
 }
@@ -250,7 +237,7 @@ pub fn patient(
     let quantile = interval::two_sided(confidence);
     let arms = READING_ORDER.map(|arm| {
         let group = &pair[arm];
-        let drawn = drawn_arm(arm_name(cohort, arm), &group.curve, horizon, confidence);
+        let drawn = drawn_arm(look.names.head(arm), &group.curve, horizon, confidence);
         let Some((curves, grid)) = &curves else { return drawn };
         let mean = curves.mean_before(arm, horizon, quantile);
         SurvivalArm {
@@ -263,8 +250,8 @@ pub fn patient(
         }
     });
     let words = effect.and_then(|e| match side {
-        Estimand::Cure => Some(format!("cure effect {}", signed_fixed(100.0 * e.cure(), 1))),
-        Estimand::Time => e.time().map(|t| format!("time effect {}", signed_fixed(t, decimals_of(t)))),
+        Estimand::Cure => Some(format!("{} points", signed_fixed(100.0 * e.cure(), 1))),
+        Estimand::Time => e.time().map(|t| look.names.time(&signed_fixed(t, decimals_of(t)))),
     });
     let corrected = curves.is_some();
     let (cure_effect, time_effect) = match side {
@@ -274,15 +261,15 @@ pub fn patient(
     let said = words.map_or(String::new(), |w| format!("{w}."));
     let (title, what) = if corrected {
         (
-            "Event-free survival of this patient in either arm".to_string(),
+            format!("{} over time: this patient with either treatment", capital(&look.names.free())),
             "Two curves of the patient, and thin beside them those",
         )
     } else {
-        (format!("Event-free survival of the groups matched for {}", side.name()), "Two curves")
+        (format!("{} over time in the groups matched for {}", capital(&look.names.free()), side.name()), "Two curves")
     };
     let (t, c) = (pair.treated.size(), pair.control.size());
     let about =
-        look.about(title, format!("{what}, of the {t} treated and the {c} control patients most alike. {said}"));
+        look.about(title, format!("{what}, of the {t} and {c} patients of the two arms who are most alike. {said}"));
     let note = format!(
         "Thick: this patient's own curves, corrected for what differs in the groups. Thin: Kaplan–Meier curves of the {t} and {c} patients matched for {}.",
         side.name()
@@ -292,7 +279,8 @@ pub fn patient(
         arms: arms.to_vec(),
         horizon: Some(horizon),
         axis: Axis::new(look.time("Time")),
-        unit: look.time_unit.clone(),
+        unit: look.names.unit.clone(),
+        state: look.names.state(),
         cure_effect,
         time_effect,
     }
@@ -300,7 +288,8 @@ pub fn patient(
 
 /// How one effect is spread over patients.
 pub fn effects(analysis: &Analysis, summary: &Summary, side: Estimand, look: &Look) -> EffectHistogram {
-    let (estimand, name, below, above) = words_of(side);
+    let (estimand, name) = (side.effect(), look.names.outcome(side));
+    let [below, above] = look.names.sides(side);
     let all = analysis.effects.len();
     let values: Vec<f64> = match side {
         Estimand::Cure => analysis.effects.iter().map(Effect::cure).collect(),
@@ -310,7 +299,7 @@ pub fn effects(analysis: &Analysis, summary: &Summary, side: Estimand, look: &Lo
     EffectHistogram {
         about: look
             .about(
-                format!("{name} of each patient"),
+                format!("{name}: difference for each patient"),
                 format!(
                     "Histogram of {} estimates; average {}.",
                     grouped(values.len()),
@@ -322,8 +311,8 @@ pub fn effects(analysis: &Analysis, summary: &Summary, side: Estimand, look: &Lo
         values,
         mean: mean.and_then(estimate_of),
         axis: look.axis(side),
-        below: below.into(),
-        above: above.into(),
+        below,
+        above,
     }
 }
 
@@ -346,7 +335,7 @@ pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[
     let quadrants = summary.individual.as_ref().map_or(String::new(), |i| {
         let q = &i.quadrants;
         format!(
-            "Cures more and delays events: {} patients; cures more and hastens: {}; cures fewer and delays: {}; cures fewer and hastens: {}.",
+            "More event-free and later events: {} patients; more and earlier: {}; fewer and later: {}; fewer and earlier: {}.",
             grouped(q.more_later),
             grouped(q.more_sooner),
             grouped(q.fewer_later),
@@ -354,7 +343,7 @@ pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[
         )
     });
     EffectPlane {
-        about: look.about("Cure effect against time effect", format!("One point for each patient. {quadrants}")),
+        about: look.about("Both effects of each patient", format!("One point for each patient. {quadrants}")),
         points: analysis.effects.iter().map(|e| (e.cure(), e.time().unwrap_or(f64::NAN))).collect(),
         highlights: patients.chain(average).collect(),
         cure_axis: look.axis(Estimand::Cure),
@@ -364,41 +353,44 @@ pub fn plane(cohort: &Cohort, analysis: &Analysis, summary: &Summary, picked: &[
 
 /// An average effect over all, over each arm and by subgroup.
 pub fn averages(summary: &Summary, side: Estimand, look: &Look) -> ForestPlot {
-    let (estimand, name, below, above) = words_of(side);
+    let (estimand, name) = (side.effect(), look.names.outcome(side));
+    let [below, above] = look.names.sides(side);
     let row = |a: &AverageRecord, label: String| ForestRow {
         label,
         estimate: estimate_of(a),
         n: Some(a.n_units as u64),
         overall: a.population == "all",
+        ..ForestRow::default()
     };
-    let heading = |label: &str| ForestRow { label: label.into(), ..ForestRow::default() };
     let found: Vec<&AverageRecord> = summary.average_effects.iter().filter(|a| a.estimand == estimand).collect();
     let mut rows = Vec::new();
-    for (population, label) in [("all", "All patients"), ("treated", "The treated"), ("control", "The controls")] {
-        rows.extend(found.iter().filter(|a| a.population == population).map(|a| row(a, label.into())));
+    for population in ["all", "treated", "control"] {
+        let label = look.names.population(population);
+        rows.extend(found.iter().filter(|a| a.population == population).map(|a| row(a, label.clone())));
     }
     let asked = summary.audit.iter().flat_map(|a| &a.by).map(|b| By::parse(b).covariate);
     let mut rest: Vec<&&AverageRecord> =
         found.iter().filter(|a| !["all", "treated", "control"].contains(&a.population.as_str())).collect();
     for covariate in asked {
-        let of_it = |a: &AverageRecord| {
-            a.population.strip_prefix(&covariate).map(|r| r.trim_start_matches([' ', '=']).to_string())
-        };
-        if rest.iter().any(|a| of_it(a).is_some()) {
-            rows.push(heading(&covariate));
-        }
-        rest.retain(|a| match of_it(a) {
-            Some(level) => {
-                rows.push(row(a, level));
-                false
-            }
-            None => true,
+        let is_of_it = |a: &AverageRecord| a.population.strip_prefix(&covariate).is_some_and(|r| r.starts_with(' '));
+        let mut of_it: Vec<&AverageRecord> = rest.iter().copied().copied().filter(|a| is_of_it(a)).collect();
+        rest.retain(|a| !is_of_it(a));
+        let levels: Vec<&str> = of_it.iter().filter_map(|a| Some(a.population.split_once(" = ")?.1)).collect();
+        of_it.sort_by_key(|a| {
+            let level = a.population.split_once(" = ").map(|(_, level)| level);
+            level.map_or(0, |level| look.names.place_of_level(&covariate, &levels, level))
         });
+        if !of_it.is_empty() {
+            let p = interaction(summary, &covariate, estimand);
+            let note = p.map_or(String::new(), |p| format!("interaction: p {p}"));
+            rows.push(ForestRow { label: look.names.covariate_with_unit(&covariate), note, ..ForestRow::default() });
+        }
+        rows.extend(of_it.into_iter().map(|a| row(a, look.names.subgroup(&covariate, &a.population))));
     }
     let all = found.iter().find(|a| a.population == "all").map_or("undefined".into(), |a| average_words(a));
     ForestPlot {
         about: look.about(
-            format!("{name}: averages with intervals"),
+            format!("{name}: average differences with intervals"),
             format!(
                 "Forest plot of {} averages. Over all patients: {all}.",
                 rows.iter().filter(|r| r.estimate.is_some()).count()
@@ -407,9 +399,21 @@ pub fn averages(summary: &Summary, side: Estimand, look: &Look) -> ForestPlot {
         rows,
         axis: look.axis(side),
         null: 0.0,
-        below: below.into(),
-        above: above.into(),
+        below,
+        above,
     }
+}
+
+/// The p value of the test that an effect differs between the subgroups of a covariate, as papers write it.
+pub fn interaction(summary: &Summary, covariate: &str, estimand: &str) -> Option<String> {
+    let tests = &summary.audit.as_ref()?.interactions;
+    let of = |i: &&crate::audit::InteractionRecord| i.estimand == estimand && By::parse(&i.by).covariate == covariate;
+    Some(p_value(tests.iter().find(of)?.p))
+}
+
+/// A p value with its sign: `= 0.042`, `< 0.001`.
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".into() } else { format!("= {p:.3}") }
 }
 
 /// The event-free time that treatment gives up to the horizon, and its two parts; `None` where the run has none.
@@ -418,15 +422,15 @@ pub fn gained(summary: &Summary, look: &Look) -> Option<PartsChart> {
     let row =
         |label: &str, estimand: &str, total: bool| Some(PartRow { label: label.into(), value: of(estimand)?, total });
     let rows = vec![
-        row("Fewer have the event", "rmst_from_cure", false)?,
+        row(&format!("Fewer have {}", look.names.event()), "rmst_from_cure", false)?,
         row("It comes later", "rmst_from_time", false)?,
         row("Time gained", "rmst_effect", true)?,
     ];
-    let words = crate::text::gained_time(summary, &look.time_unit).unwrap_or_default();
+    let words = crate::text::gained_time(summary, &look.names).unwrap_or_default();
     Some(PartsChart {
         about: look.about("Event-free time gained, and why", words),
         rows,
-        axis: Axis::new(look.time("Event-free time gained up to H")).format(Format::Signed),
+        axis: Axis::new(look.time(&format!("Event-free time gained {}", look.names.up_to()))).format(Format::Signed),
     })
 }
 
@@ -436,7 +440,7 @@ pub fn weights(cohort: &Cohort, fit: &Fit, look: &Look) -> MetricWeights {
         .schema()
         .iter()
         .map(|c| WeightRow {
-            covariate: c.label(),
+            covariate: look.names.listed(c),
             cure: fit.description.metrics.cure.weights[c.first],
             time: fit.description.metrics.time.weights[c.first],
         })
@@ -445,8 +449,11 @@ pub fn weights(cohort: &Cohort, fit: &Fit, look: &Look) -> MetricWeights {
         let most = rows.iter().max_by(|a, b| of(a).total_cmp(&of(b)));
         most.map_or(String::new(), |r| format!("{} ({})", r.covariate, short(of(r))))
     };
-    let description =
-        format!("Two bars for each covariate. Heaviest for cure: {}; for time: {}.", top(|r| r.cure), top(|r| r.time));
+    let description = format!(
+        "Two bars for each covariate. Heaviest for whether: {}; for when: {}.",
+        top(|r| r.cure),
+        top(|r| r.time)
+    );
     MetricWeights { about: look.about("Weights of the two metrics", description), rows }
 }
 
@@ -456,7 +463,7 @@ pub fn balance(of: &BalanceRecord, look: &Look) -> LovePlot {
         .covariates
         .iter()
         .map(|c| LoveRow {
-            covariate: c.covariate.clone(),
+            covariate: look.names.column(&c.covariate),
             before: c.before.difference,
             cure: c.average.is_none().then_some(c.cure.difference),
             time: c.average.is_none().then_some(c.time.difference),
@@ -469,14 +476,14 @@ pub fn balance(of: &BalanceRecord, look: &Look) -> LovePlot {
         format!("{before} as they are, {} weighted as in the averages.", over(|r| r.average.unwrap_or(0.0)))
     } else {
         let (cure, time) = (over(|r| r.cure.unwrap_or(0.0)), over(|r| r.time.unwrap_or(0.0)));
-        format!("{before} before matching, {cure} in the groups for cure, {time} in those for time.")
+        format!("{before} before matching, {cure} in the groups for whether, {time} in those for when.")
     };
     LovePlot { about: look.about("Balance of the covariates", description), rows, threshold: Some(0.1) }
 }
 
 /// An average effect had the horizon been another.
 pub fn horizon(audit: &AuditRecord, chosen: f64, side: Estimand, look: &Look) -> LineChart {
-    let (_, name, ..) = words_of(side);
+    let name = look.names.outcome(side);
     let points: Vec<LinePoint> = audit
         .horizons
         .iter()
@@ -490,7 +497,9 @@ pub fn horizon(audit: &AuditRecord, chosen: f64, side: Estimand, look: &Look) ->
         format!("From {} at {} to {} at {}.", show(a), short(a.x), show(b), short(b.x))
     });
     LineChart {
-        about: look.about(format!("{name} over the horizon"), format!("A line with a band. {ends}")).height(170.0),
+        about: look
+            .about(format!("{name}: difference, had the horizon been another"), format!("A line with a band. {ends}"))
+            .height(170.0),
         series: vec![Series { label: String::new(), points, band: true }],
         x: Axis::new(look.time("Horizon")),
         y: look.axis(side),
@@ -508,15 +517,15 @@ pub fn follow_up(cohort: &Cohort, confidence: f64, look: &Look) -> LineChart {
     let series = READING_ORDER.map(|arm| {
         let rates = follow_up::rates(cohort, arm, PARTS, confidence);
         if let Some(last) = rates.last() {
-            said.push(format!("{} {}", grouped(last.n_events), arm_name(cohort, arm)));
+            said.push(format!("{} {}", grouped(last.n_events), look.names.head(arm)));
         }
         let points = rates.iter().filter(|r| r.exposure > 0.0).map(|r| LinePoint {
             x: 0.5 * (r.from + r.to),
             y: Estimate::new(1000.0 * r.rate, 1000.0 * r.low, 1000.0 * r.high),
         });
-        Series { label: arm_name(cohort, arm), points: points.collect(), band: false }
+        Series { label: look.names.head(arm), points: points.collect(), band: false }
     });
-    let unit = if look.time_unit.is_empty() { "units of time".to_string() } else { look.time_unit.clone() };
+    let unit = if look.names.unit.is_empty() { "units of time".to_string() } else { look.names.unit.clone() };
     LineChart {
         about: look
             .about(
@@ -542,7 +551,7 @@ pub enum Kind {
     Effects,
     /// The curves of both arms over a population.
     Curves(String),
-    /// Cure effect against time effect.
+    /// Both effects of each patient, one against the other.
     Plane,
     /// Balance before and after matching.
     Balance,
@@ -565,7 +574,7 @@ pub const KINDS: [(&str, &str); 9] = [
         "adjusted survival curves of both arms, with bands; curves:POPULATION for treated, control or a subgroup",
     ),
     ("effects", "how both effects are spread over patients"),
-    ("plane", "each patient's cure effect against the time effect"),
+    ("plane", "each patient's effect on whether against the effect on when"),
     ("balance", "covariates before and after matching (love plot)"),
     ("weights", "what each covariate counts in the two metrics"),
     ("averages", "average effects with intervals, by subgroup (forest plot)"),
@@ -617,7 +626,7 @@ pub fn draw(
         Kind::Effects => {
             let analysis = effects_of()?;
             let both = Estimand::BOTH.map(|side| effects(analysis, summary, side, look).svg());
-            stack("Effects of each patient", "Histograms of the cure effects and of the time effects.", &both)
+            stack("Effects of each patient", "Histograms of both effects.", &both)
         }
         Kind::Curves(population) => arms(cohort, summary, population, look)?.svg(),
         Kind::Plane => {
@@ -631,7 +640,7 @@ pub fn draw(
         Kind::Weights => weights(cohort, fit, look).svg(),
         Kind::Averages => {
             let both = Estimand::BOTH.map(|side| averages(summary, side, look).svg());
-            stack("Average effects", "Forest plots of the cure effect and of the time effect.", &both)
+            stack("Average effects", "Forest plots of both effects.", &both)
         }
         Kind::Horizon => {
             let audit = audit()?;
@@ -639,7 +648,7 @@ pub fn draw(
                 return Err("effects at other horizons are not in the files of this run".into());
             }
             let both = Estimand::BOTH.map(|side| horizon(audit, summary.horizon, side, look).svg());
-            stack("Average effects over the horizon", "Lines with bands: the cure effect, the time effect.", &both)
+            stack("Average effects over the horizon", "Lines with bands, one for each effect.", &both)
         }
         Kind::FollowUp => follow_up(cohort, confidence, look).svg(),
         Kind::Patient(id) => {

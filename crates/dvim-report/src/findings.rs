@@ -1,5 +1,6 @@
 //! Who was compared, how single effects are spread, and whether the data support the answer: as records.
 
+use crate::names::Names;
 use crate::record::ByArm;
 use dvim::internal::audit::baseline::BaselineRow;
 use dvim::internal::audit::individual::{Individual, Quadrants, Spread};
@@ -30,6 +31,9 @@ pub struct BaselineRecord {
     pub covariate: String,
     /// The level; `null` for a number.
     pub level: Option<String>,
+    /// Whether it is a number that is 0 or 1 throughout; then `n_units` counts those with a 1.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_binary: bool,
     /// By arm.
     #[serde(flatten)]
     pub arms: ByArm<ArmBaselineRecord>,
@@ -42,6 +46,7 @@ impl From<&BaselineRow> for BaselineRecord {
         BaselineRecord {
             covariate: r.covariate.clone(),
             level: r.level.clone(),
+            is_binary: r.is_binary,
             arms: ByArm::map(|z: Arm| ArmBaselineRecord {
                 n_units: r.n_units[z.index()],
                 mean: r.mean[z.index()],
@@ -197,12 +202,12 @@ impl ReasonRecord {
     /// The reason and its remedy in the words of a face, as every page and message says them.
     pub fn spelled(&self, face: &dyn Face) -> String {
         let about = match (self.cure_effect, self.time_effect) {
-            (true, false) => "Cure effect",
-            (false, true) => "Time effect",
-            _ => "Both effects",
+            (true, false) => "Whether",
+            (false, true) => "When",
+            _ => "Both",
         };
         let weight = if self.weight == "reservation" { String::new() } else { format!(" ({})", self.weight) };
-        format!("{about}{weight}: {}. Remedy: {}.", harmless(&self.words), self.remedy.spelled(face))
+        format!("{about}{weight}: {}. What to do: {}.", harmless(&self.words), self.remedy.spelled(face))
     }
 }
 
@@ -267,6 +272,12 @@ impl VerdictRecord {
     pub fn lines(&self, face: &dyn Face) -> ([String; 2], Vec<String>) {
         let said = [&self.cure_effect, &self.time_effect].map(SupportRecord::spelled);
         (said, self.reasons.iter().map(|r| r.spelled(face)).collect())
+    }
+
+    /// The same with the arms by their names.
+    pub(crate) fn named(mut self, names: &Names) -> VerdictRecord {
+        self.reasons.iter_mut().for_each(|r| r.words = names.spoken(&r.words));
+        self
     }
 
     /// Whether an effect is called not reliable, or has reservations.

@@ -44,7 +44,7 @@ fn cross_fit_sentence(fit: &Fit, told: &CrossFit) -> String {
         format!("{k} in each arm with weight {weight:.2}")
     };
     format!(
-        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for cure {}, for time {}.",
+        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for whether {}, for when {}.",
         if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
         fit.folds().count(),
         told.family.name(),

@@ -4,6 +4,7 @@
 use crate::audit::AuditRecord;
 use crate::cross_fit::CrossFitRecord;
 use crate::findings::{BaselineRecord, IndividualRecord, VerdictRecord};
+use crate::names::Names;
 use crate::spell::CommandLine;
 use dvim::internal::analysis::Analysis;
 use dvim::internal::audit::Audit;
@@ -11,7 +12,7 @@ use dvim::internal::audit::average::AverageEffect;
 use dvim::internal::audit::baseline::baseline;
 use dvim::internal::audit::individual::Individual;
 use dvim::internal::audit::verdict::Verdict;
-use dvim::internal::cohort::{Arm, Cohort, Flow, Roles, ZeroTime};
+use dvim::internal::cohort::{Arm, Cohort, Flow, Labels, Roles, ZeroTime};
 use dvim::internal::constraint::{Caliper, Constraints, Unserved};
 use dvim::internal::cure::{self, Certificate, CureModel, Part, Penalty, StopReason};
 use dvim::internal::curve::Grid;
@@ -33,6 +34,11 @@ pub const SUMMARY_SCHEMA: &str = "dvim.summary/1";
 
 /// The version of this software.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What is not so is not written.
+fn is_not(is: &bool) -> bool {
+    !is
+}
 
 /// What is not there is not written.
 fn is_zero(n: &usize) -> bool {
@@ -127,6 +133,10 @@ pub struct AskedRecord {
     entry: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cause: Option<String>,
+    #[serde(default, skip_serializing_if = "is_not")]
+    censor: bool,
+    #[serde(default, skip_serializing_if = "Labels::is_empty", with = "crate::labels")]
+    labels: Labels,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -688,7 +698,7 @@ impl Summary {
         });
         let flags = of_effects.chain(unserved);
         let (baseline, individual) = rayon::join(|| baseline(cohort), || Individual::of(analysis, cohort.horizon()));
-        Summary {
+        let made = Summary {
             schema: SUMMARY_SCHEMA.into(),
             version: VERSION.into(),
             input,
@@ -708,6 +718,14 @@ impl Summary {
             audit: Some(AuditRecord::of(cohort, audit)),
             warnings: warnings.iter().map(|w| ProblemRecord::of(w, &CommandLine)).collect(),
             files,
+        };
+        let names = Names::of(&made, None);
+        let flag = |(name, f): (String, FlagRecord)| (name, FlagRecord { meaning: names.spoken(&f.meaning), ..f });
+        Summary {
+            verdict: made.verdict.map(|v| v.named(&names)),
+            audit: made.audit.map(|a| a.named(&names)),
+            flags: made.flags.into_iter().map(flag).collect(),
+            ..made
         }
     }
 

@@ -1,6 +1,6 @@
 //! Small plots of letters, for terminals that can show them.
 
-use crate::figures::arm_name;
+use crate::names::Names;
 use crate::text::{READING_ORDER, percent, short};
 use dvim::internal::cohort::{Arm, Cohort};
 use dvim::internal::phrase::harmless;
@@ -58,7 +58,7 @@ const HEIGHT: usize = 8;
 const DOTS: [[u32; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 /// The Kaplan–Meier curves of both arms: treated solid, control dotted.
-pub fn curves(cohort: &Cohort, terminal: Terminal) -> String {
+pub fn curves(cohort: &Cohort, names: &Names, terminal: Terminal) -> String {
     let horizon = cohort.horizon();
     let mut cells = [[(0u32, None); WIDTH]; HEIGHT];
     let mut plateaus = Vec::new();
@@ -81,7 +81,7 @@ pub fn curves(cohort: &Cohort, terminal: Terminal) -> String {
             before = y;
         }
         let survival = curve.summary(horizon).survival;
-        plateaus.push((row(survival) / 4, arm, format!("{} {}", arm_name(cohort, arm), percent(survival))));
+        plateaus.push((row(survival) / 4, arm, format!("{} {}", names.arm(arm), percent(survival))));
     }
     // Plateaus that share a line keep apart.
     plateaus.sort_by_key(|p| p.0);

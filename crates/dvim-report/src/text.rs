@@ -3,6 +3,7 @@
 use crate::audit::with_interval;
 use crate::cross_fit::CrossFitRecord;
 use crate::learning;
+use crate::names::{Names, capital};
 pub use crate::plot::fixed;
 use crate::plot::weight_words;
 use crate::record::{AverageRecord, ModelFlagRecord, ModelRecord, Summary};
@@ -13,7 +14,7 @@ use dvim::internal::curve::Grid as Knots;
 use dvim::internal::effect::{Corrected, Effect};
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::Fit;
-use dvim::internal::inspect::UnitGroups;
+use dvim::internal::inspect::{MatchGroup, UnitGroups};
 use dvim::internal::interval::{Interval, two_sided};
 use dvim::internal::overview::{ArmOverview, ColumnOverview, Overview};
 use dvim::internal::phrase::{Face, harmless};
@@ -214,10 +215,9 @@ pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
 
 /// What `fit` says at its end: something a person can read aloud, then the numbers. Remedies are in the words of `face`.
 pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal, face: &dyn Face) -> String {
-    let unit = s.roles.asked.dates.as_ref().map_or("", |_| "days");
-    let mut out = answer(s, unit).join("\n");
-    out.push('\n');
-    if let Some(words) = gained_time(s, unit) {
+    let names = Names::of(s, None);
+    let mut out = format!("{}\n{}\n", names.question(), answer(s, &names).join("\n"));
+    for words in [gained_time(s, &names), needed_to_treat(s, &names), names.competing_note()].into_iter().flatten() {
         let _ = writeln!(out, "{words}");
     }
     if let Some(v) = &s.verdict {
@@ -230,27 +230,34 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     let (t, c) = (&s.counts.treated, &s.counts.control);
     let _ = writeln!(
         out,
-        "\n{} patients ({} treated, {} control), {} events before the horizon {}.",
+        "\n{} patients ({} {}, {} {}), {} events {}.",
         grouped(t.n_units + c.n_units),
         grouped(t.n_units),
+        names.arm(Arm::Treated),
         grouped(c.n_units),
+        names.arm(Arm::Control),
         grouped(t.n_events + c.n_events),
-        short(s.horizon)
+        names.within()
     );
+    if let Some(words) = followed(s, &names) {
+        let _ = writeln!(out, "{words}");
+    }
     let _ = writeln!(out, "{}", learning::sentence(analysis));
     if terminal.plots {
         let _ = write!(
             out,
-            "\nEvent-free, by arm (Kaplan–Meier, not adjusted)\n{}",
-            crate::terminal::curves(cohort, terminal)
+            "\n{}, by arm (Kaplan–Meier, not adjusted)\n{}",
+            capital(&names.free()),
+            crate::terminal::curves(cohort, &names, terminal)
         );
     }
-    let mut grid = Grid::new(1, &["", "all", "treated", "control"]);
-    for (name, estimand, scale) in [("cure effect, points", "cure_effect", 100.0), ("time effect", "time_effect", 1.0)]
-    {
-        let cell =
-            |population: &str| s.average(estimand, population).map_or("undefined".into(), |a| with_interval(a, scale));
-        grid.row([name.to_string(), cell("all"), cell("treated"), cell("control")]);
+    let heads = ["all", "treated", "control"].map(|p| names.population(p));
+    let mut grid = Grid::new(1, &["", &heads[0], &heads[1], &heads[2]]);
+    for (side, scale) in [(Estimand::Cure, 100.0), (Estimand::Time, 1.0)] {
+        let cell = |population: &str| {
+            s.average(side.effect(), population).map_or("undefined".into(), |a| with_interval(a, scale))
+        };
+        grid.row([names.effect(side), cell("all"), cell("treated"), cell("control")]);
     }
     let has_intervals = s.average("cure_effect", "all").is_some_and(|a| a.se.is_some());
     let with = if has_intervals {
@@ -262,25 +269,6 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     if let Some(words) = about_averages(s) {
         let _ = writeln!(out, "  {words}");
     }
-    if let Some(spread) = s.adjusted.as_ref().and_then(|a| a.split_sd) {
-        let of_mean = |estimand: &str| s.average(estimand, "all").and_then(|a| a.split_sd);
-        for (name, estimand, typical, scale) in
-            [("Cure effect, points", "cure_effect", spread[0], 100.0), ("Time effect", "time_effect", spread[1], 1.0)]
-        {
-            let mean = of_mean(estimand).map_or(String::new(), |sd| format!(" {} of the mean,", short(scale * sd)));
-            let _ = writeln!(
-                out,
-                "  {name}: standard deviation over deals{mean} {} of a patient (median).",
-                short(scale * typical)
-            );
-        }
-    }
-    if let Some((n, [cure, time, cure_chance, time_chance])) = s.adjusted.as_ref().and_then(split_spread) {
-        let _ = writeln!(
-            out,
-            "  Averages of the {n} splits: standard deviation {cure} points and {time}; by chance {cure_chance} and {time_chance}."
-        );
-    }
     for why in s.audit.iter().flat_map(|a| &a.left_out) {
         let _ = writeln!(out, "  Left out: {why}.");
     }
@@ -290,13 +278,13 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         let mut header = vec!["", "5 %", "median", "95 %", "interval below 0", "interval above 0"];
         header.extend(terminal.plots.then_some("from 1 % to 99 %"));
         let mut grid = Grid::new(1, &header);
-        let sides = [("cure effect, points", &i.cure_effect, 100.0), ("time effect", &i.time_effect, 1.0)];
-        for (name, spread, scale) in sides {
+        let sides = [(Estimand::Cure, &i.cure_effect, 100.0), (Estimand::Time, &i.time_effect, 1.0)];
+        for (side, spread, scale) in sides {
             let Some(x) = spread else { continue };
             let d = decimals_between(scale * x.quantiles[1], scale * x.quantiles[5]);
             let at = |q: usize| signed_fixed(scale * x.quantiles[q], d);
             let share = |v: Option<f64>| v.map_or("no interval".into(), percent);
-            let mut row = vec![name.to_string(), at(1), at(3), at(5), share(x.share_below), share(x.share_above)];
+            let mut row = vec![names.effect(side), at(1), at(3), at(5), share(x.share_below), share(x.share_above)];
             if terminal.plots {
                 let value = |e: &Effect| if scale == 1.0 { e.time() } else { Some(e.cure()) };
                 let values: Vec<f64> = analysis.effects.iter().filter_map(value).collect();
@@ -307,12 +295,12 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
         out.push_str(&grid.render());
     }
 
-    out.push_str("\nWhat the metrics weigh most\n");
+    out.push_str("\nCovariates that count most in finding similar patients\n");
     for (name, weights) in [
-        ("cure", &analysis.fit.description.metrics.cure.weights),
-        ("time", &analysis.fit.description.metrics.time.weights),
+        ("whether", &analysis.fit.description.metrics.cure.weights),
+        ("when", &analysis.fit.description.metrics.time.weights),
     ] {
-        let _ = writeln!(out, "  {name}: {}", top_weights(cohort, weights, 6));
+        let _ = writeln!(out, "  {name}: {}", top_weights(cohort, &names, weights, 6));
     }
 
     let worries = worries(s, analysis, cohort);
@@ -333,26 +321,24 @@ pub fn about_averages(s: &Summary) -> Option<&'static str> {
     )
 }
 
-/// The number of splits, and the standard deviations of their averages: cure effect in points, time effect, both by
-/// chance. Nothing in a run of an earlier version.
-fn split_spread(found: &CrossFitRecord) -> Option<(usize, [String; 4])> {
+/// How much the averages depend on which patients trained the models. Nothing in a run of an earlier version.
+pub fn split_spread_sentence(found: &CrossFitRecord, names: &Names) -> Option<String> {
     let x = found.split_averages_sd.as_ref()?;
-    let points = |v: f64| short(100.0 * v);
-    let words =
-        [points(x.cure_effect), short(x.time_effect), points(x.cure_effect_by_chance), short(x.time_effect_by_chance)];
-    Some((found.split_averages.len(), words))
-}
-
-/// How the averages of the splits vary.
-pub fn split_spread_sentence(found: &CrossFitRecord) -> Option<String> {
-    let (n, [cure, time, cure_chance, time_chance]) = split_spread(found)?;
+    let points = |v: f64| fixed(100.0 * v, decimals_of(100.0 * v).min(2));
+    let time = |v: f64| names.time(&fixed(v, decimals_of(v).min(2)));
     Some(format!(
-        "The average effects of the {n} splits, each over the patients that it left out, have standard deviations of {cure} points (cure effect) and {time} (time effect). By chance alone, because each left out other patients, they would be {cure_chance} and {time_chance}; far larger ones mean that the estimates depend on who trained."
+        "The averages of the {} groups of patients that the splits left out differ by {} points and {} (standard deviations). Chance alone makes them differ by {} points and {}, because each group holds other patients. Far larger differences would mean that the answer depends on which patients trained the models.",
+        found.split_averages.len(),
+        points(x.cure_effect),
+        time(x.time_effect),
+        points(x.cure_effect_by_chance),
+        time(x.time_effect_by_chance),
     ))
 }
 
 /// What a reader of the results should keep in mind.
 pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String> {
+    let names = Names::of(s, None);
     let mut worries = Vec::new();
     worries.extend(learning::worries(&analysis.fit));
     // Models that only describe the cohort worry nobody.
@@ -360,7 +346,7 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
     for arm in READING_ORDER.into_iter().filter(|_| models.is_some()) {
         let certificate = &analysis.fit.description.models[arm].certificate;
         if !certificate.converged || certificate.penalty.is_some() || !certificate.flags.is_empty() {
-            let mut text = format!("the cure model of the {} arm ended at {}", arm.name(), certificate.stop_reason);
+            let mut text = format!("the cure model of {} ended at {}", names.arm(arm), certificate.stop_reason);
             for flag in &s_model(s, arm).certificate.flags {
                 let _ = write!(text, "; {}", named_flag(flag, cohort.names()));
             }
@@ -368,7 +354,8 @@ pub fn worries(s: &Summary, analysis: &Analysis, cohort: &Cohort) -> Vec<String>
         }
     }
     for (flag, n) in analysis.flag_counts().into_iter().filter(|(_, n)| *n > 0) {
-        worries.push(format!("{} of {} patients: {}", grouped(n), grouped(analysis.units.len()), flag.meaning()));
+        let meaning = names.spoken(&flag.meaning());
+        worries.push(format!("{} of {} patients: {meaning}", grouped(n), grouped(analysis.units.len())));
     }
     if !analysis.unserved.is_empty() {
         worries.push(format!(
@@ -434,41 +421,53 @@ pub fn average_words(a: &AverageRecord) -> String {
     with_interval(a, if a.estimand.starts_with("cure_effect") { 100.0 } else { 1.0 })
 }
 
-/// The answer in two sentences, with intervals.
-pub fn answer(s: &Summary, time_unit: &str) -> [String; 2] {
+/// The two ends of an interval as words: "5.5 to 20.1" where both lie on the side that the sentence names, else
+/// "14.4 fewer to 9.0 more". `sign` is the side of the estimate.
+fn ends(a: &AverageRecord, scale: f64, decimals: usize, sign: f64, [less, more]: [&str; 2]) -> Option<String> {
+    let show = |v: f64| fixed((scale * v).abs(), decimals);
+    let word = |v: f64| if v < 0.0 { less } else { more };
+    let (l, h) = a.low.zip(a.high)?;
+    let (near, far) = if l.abs() < h.abs() { (l, h) } else { (h, l) };
+    Some(match (l < 0.0) == (h < 0.0) && l * sign > 0.0 {
+        true => format!("{} to {}", show(near), show(far)),
+        false if (l < 0.0) == (h < 0.0) => format!("{} to {} {}", show(near), show(far), word(near)),
+        false => format!("{} {} to {} {}", show(l), word(l), show(h), word(h)),
+    })
+}
+
+/// An interval in brackets, as papers write it.
+fn ci(s: &Summary, words: Option<String>) -> String {
     let level = short(100.0 * s.options.confidence);
-    // "6.5 to 14.3 more", "2.1 fewer to 5.3 more".
-    let said = |a: &AverageRecord, scale: f64, decimals: usize, unit: &str, [less, more]: [&str; 2]| {
-        let show = |v: f64| fixed((scale * v).abs(), decimals);
-        let word = |v: f64| if v < 0.0 { less } else { more };
-        match a.low.zip(a.high) {
-            Some((l, h)) if (l < 0.0) == (h < 0.0) => {
-                let (near, far) = if l.abs() < h.abs() { (l, h) } else { (h, l) };
-                format!(" ({level} % interval {} to {}{unit} {})", show(near), show(far), word(near))
-            }
-            Some((l, h)) => {
-                format!(" ({level} % interval {}{unit} {} to {}{unit} {})", show(l), word(l), show(h), word(h))
-            }
-            None => " (no interval)".to_string(),
-        }
-    };
-    let cure = s.average("cure_effect", "all").and_then(|a| Some((a, a.estimate?)));
-    let cure = cure.map_or("The cure effect is undefined.".to_string(), |(a, v)| {
-        let way = if v < 0.0 { "fewer" } else { "more" };
-        let interval = said(a, 100.0, 1, "", ["fewer", "more"]);
-        format!("On average treatment cures {} {way} of 100 patients{interval}.", fixed((100.0 * v).abs(), 1))
-    });
-    let unit = if time_unit.is_empty() { String::new() } else { format!(" {time_unit}") };
-    let time = s.average("time_effect", "all").and_then(|a| Some((a, a.estimate?)));
-    let time = time.map_or("The time effect is undefined.".to_string(), |(a, v)| {
+    words.map_or(" (no interval)".into(), |words| format!(" ({level} % CI {words})"))
+}
+
+fn found<'s>(s: &'s Summary, estimand: &str) -> Option<(&'s AverageRecord, f64)> {
+    s.average(estimand, "all").and_then(|a| Some((a, a.estimate?)))
+}
+
+/// The answer in two sentences, with intervals.
+pub fn answer(s: &Summary, names: &Names) -> [String; 2] {
+    let (treated, control) = (names.arm(Arm::Treated), names.arm(Arm::Control));
+    let cure =
+        found(s, "cure_effect").map_or("Whether treatment changes the outcome is undefined.".into(), |(a, v)| {
+            let way = if v < 0.0 { "fewer" } else { "more" };
+            let interval = ci(s, ends(a, 100.0, 1, v, ["fewer", "more"]));
+            let points = fixed((100.0 * v).abs(), 1);
+            format!(
+                "With {treated}, {points} {way} of 100 patients are {} than with {control}{interval}.",
+                names.state()
+            )
+        });
+    let time = found(s, "time_effect").map_or("When the event comes cannot be compared.".into(), |(a, v)| {
         let decimals = a.low.zip(a.high).map_or(decimals_of(v), |(l, h)| decimals_between(l, h));
-        let way = if v < 0.0 { "sooner" } else { "later" };
-        let interval = said(a, 1.0, decimals, &unit, ["sooner", "later"]);
-        let of = if unit.is_empty() { " in the unit of the time column" } else { "" };
+        let way = if v < 0.0 { "earlier" } else { "later" };
+        let interval = ci(s, ends(a, 1.0, decimals, v, ["earlier", "later"]));
+        let of = if names.unit.is_empty() { " in the unit of the time column" } else { "" };
         format!(
-            "Among those who have the event before {}, it comes {}{unit} {way}{of}{interval}.",
-            short(s.horizon),
-            fixed(v.abs(), decimals)
+            "Among patients who have {} {}, it comes {} {way} with {treated}{of}{interval}.",
+            names.event(),
+            names.within(),
+            names.time(&fixed(v.abs(), decimals))
         )
     });
     [cure, time]
@@ -476,33 +475,64 @@ pub fn answer(s: &Summary, time_unit: &str) -> [String; 2] {
 
 /// The event-free time that treatment gives up to the horizon, and how it splits into *whether* and *when*. `None`
 /// where a run has no such average.
-pub fn gained_time(s: &Summary, time_unit: &str) -> Option<String> {
-    let of = |estimand: &str| s.average(estimand, "all").and_then(|a| Some((a, a.estimate?)));
+pub fn gained_time(s: &Summary, names: &Names) -> Option<String> {
     let ((all, gain), (cure, by_cure), (time, by_time)) =
-        (of("rmst_effect")?, of("rmst_from_cure")?, of("rmst_from_time")?);
-    let unit = if time_unit.is_empty() { String::new() } else { format!(" {time_unit}") };
-    // A loss is said with its own sign turned.
-    let sign = if gain < 0.0 { -1.0 } else { 1.0 };
+        (found(s, "rmst_effect")?, found(s, "rmst_from_cure")?, found(s, "rmst_from_time")?);
     let decimals = all.low.zip(all.high).map_or(decimals_of(gain), |(l, h)| decimals_between(l, h));
-    let ends = |a: &AverageRecord, sign: f64, show: &dyn Fn(f64) -> String| match a.low.zip(a.high) {
-        Some((low, high)) if sign < 0.0 => format!(" ({} to {})", show(-high), show(-low)),
-        Some((low, high)) => format!(" ({} to {})", show(low), show(high)),
-        None => String::new(),
-    };
-    let plain = |v: f64| fixed(v, decimals);
     let with_sign = |v: f64| signed_fixed(v, decimals);
-    let part = |a: &AverageRecord, v: f64| format!("{}{}", with_sign(v), ends(a, 1.0, &with_sign));
+    let part = |a: &AverageRecord, v: f64| match a.low.zip(a.high) {
+        Some((low, high)) => format!("{} ({} to {})", with_sign(v), with_sign(low), with_sign(high)),
+        None => with_sign(v),
+    };
     Some(format!(
-        "Up to {}{unit}, patients {} {}{}{unit} of event-free time on treatment: {} because {} have the event, {} because it comes {}.",
-        short(s.horizon),
+        "Patients {} {} {} {} with {}{}: {} because {} have {}, {} because it comes {}.",
         if gain < 0.0 { "lose" } else { "gain" },
-        plain(gain.abs()),
-        ends(all, sign, &plain),
+        names.time(&fixed(gain.abs(), decimals)),
+        names.free_time(),
+        names.up_to(),
+        names.arm(Arm::Treated),
+        ci(s, ends(all, 1.0, decimals, gain, ["lost", "gained"])),
         part(cure, by_cure),
         if by_cure < 0.0 { "more" } else { "fewer" },
+        names.event(),
         part(time, by_time),
-        if by_time < 0.0 { "sooner" } else { "later" },
+        if by_time < 0.0 { "earlier" } else { "later" },
     ))
+}
+
+/// How many patients have to be treated for one more without the event. `None` where the run does not say.
+pub fn needed_to_treat(s: &Summary, names: &Names) -> Option<String> {
+    let (a, v) = found(s, "number_needed_to_treat")?;
+    let n = |v: f64| fixed(v.abs().ceil(), 0);
+    let (treated, control, state) = (names.arm(Arm::Treated), names.arm(Arm::Control), names.state());
+    let (way, name) = if v < 0.0 { ("fewer", "harm") } else { ("more", "treat") };
+    let Some((low, high)) = a.low.zip(a.high) else {
+        return Some(format!(
+            "Number needed to {name}: {} for one {way} patient who is {state}. Its interval has no end, because there may be no difference.",
+            n(v)
+        ));
+    };
+    let (near, far) = if low.abs() < high.abs() { (low, high) } else { (high, low) };
+    Some(format!(
+        "Number needed to {name}: {}{}. Of so many patients with {treated} instead of {control}, one {way} is {state}.",
+        n(v),
+        ci(s, Some(format!("{} to {}", n(near), n(far))))
+    ))
+}
+
+/// How long patients were followed. `None` in runs of earlier versions.
+pub fn followed(s: &Summary, names: &Names) -> Option<String> {
+    let all = s.audit.as_ref()?.follow_up.first()?;
+    let at_risk = format!("{} patients were followed {} without the event", grouped(all.n_at_risk), to_horizon(names));
+    let median = all.median_follow_up.map(|m| format!("Median follow-up is {}; ", names.time(&short(m))));
+    Some(match median {
+        Some(median) => format!("{median}{at_risk}."),
+        None => format!("{at_risk}; median follow-up is not reached."),
+    })
+}
+
+fn to_horizon(names: &Names) -> String {
+    names.up_to().replacen("up to", "to", 1)
 }
 
 /// What a patient's effect is made of: the model's own value, and where the `n` patients of the groups moved it. `None`
@@ -543,7 +573,7 @@ pub fn by_weight(cohort: &Cohort, weights: &[f64]) -> Vec<usize> {
 }
 
 /// The largest weights, as `name weight`.
-fn top_weights(cohort: &Cohort, weights: &[f64], most: usize) -> String {
+fn top_weights(cohort: &Cohort, names: &Names, weights: &[f64], most: usize) -> String {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     if largest == 0.0 {
         return "no covariate counts".into();
@@ -552,7 +582,7 @@ fn top_weights(cohort: &Cohort, weights: &[f64], most: usize) -> String {
         .into_iter()
         .take(most)
         .map(|c| &cohort.schema()[c])
-        .map(|c| format!("{} {}", clip(&c.label(), 24), weight_words(weights[c.first], largest)))
+        .map(|c| format!("{} {}", clip(&names.listed(c), 24), weight_words(weights[c.first], largest)))
         .collect();
     shown.join(", ")
 }
@@ -562,10 +592,16 @@ pub fn signed(x: f64) -> String {
     if x < 0.0 { format!("−{}", short(-x)) } else { format!("+{}", short(x)) }
 }
 
-/// The match groups of one unit, patient by patient.
+/// Members of each group, covariates and times that fit on a screen.
+const FEW_MEMBERS: usize = 3;
+const FEW_COVARIATES: usize = 4;
+const FEW_TIMES: usize = 4;
+
+/// The patients most like one patient: a screenful, or with `all` every member, covariate and step of the curves.
 pub fn match_groups(
     cohort: &Cohort,
     fit: &Fit,
+    names: &Names,
     unit: usize,
     groups: &UnitGroups,
     corrected: Option<&Corrected>,
@@ -580,154 +616,180 @@ pub fn match_groups(
     }
     let _ = writeln!(
         out,
-        "Patient {}: {} arm (`{}`), time {}, {}",
+        "Patient {} ({}): {}, {}",
         cohort.ids().text(unit),
-        cohort.arm(unit).name(),
-        cohort.label(cohort.arm(unit)),
-        short(cohort.time(unit)),
+        names.arm(cohort.arm(unit)),
+        match names.unit.as_str() {
+            "" => format!("time {}", short(cohort.time(unit))),
+            _ => names.time(&short(cohort.time(unit))),
+        },
         outcome(cohort, unit)
     );
     let (horizon, confidence) = (cohort.horizon(), fit.options.confidence);
-    let between = |i: Option<Interval>, scale: f64| {
-        i.map_or(String::new(), |i| format!(" ({} to {})", signed(scale * i.low), signed(scale * i.high)))
-    };
     let (Some(effect), Some(of_groups)) = (groups.effect(horizon, corrected.copied()), groups.effect(horizon, None))
     else {
         out.push_str("A group is empty: nobody of an arm satisfies the constraints\n");
         return out;
     };
-    if corrected.is_some() {
-        let [c, t] = Arm::BOTH.map(|z| percent(effect.cure_probability(z)));
+    for side in Estimand::BOTH {
+        let _ = writeln!(out, "{}", patient_sentence(&effect, names, side, horizon, confidence));
+    }
+    if let Some(c) = corrected {
+        for side in Estimand::BOTH {
+            if let Some(words) = made_of(&effect, side, group_patients(groups, side)) {
+                let _ = writeln!(out, "{}. {words} Their weight is {}.", side.question(), short(c.weight[side]));
+            }
+        }
+        out.push_str(&corrected_curves(cohort, names, c, confidence, all));
+        let [c, t] = Arm::BOTH.map(|z| percent(of_groups.cure_probability(z)));
+        let time = of_groups.time().map_or(String::new(), |t| {
+            let way = if t < 0.0 { "earlier" } else { "later" };
+            format!("; the event comes {} {way}", names.time(&short(t.abs())))
+        });
         let _ = writeln!(
             out,
-            "Adjusted, with {} % intervals:\n  cure effect {} points{}: {t} event-free at {} if treated, {c} if not",
-            short(100.0 * confidence),
-            signed(100.0 * effect.cure()),
-            between(Some(effect.cure_interval(confidence)), 100.0),
-            short(horizon)
+            "The matched patients alone, before the correction: {t} {} with {}, {c} with {}{time}.",
+            names.state(),
+            names.arm(Arm::Treated),
+            names.arm(Arm::Control)
         );
-        if let [Some(c), Some(t)] = Arm::BOTH.map(|z| effect.mean_event_time(z)) {
-            let _ = writeln!(
-                out,
-                "  time effect {}{}: mean event time {} if treated, {} if not",
-                signed(t - c),
-                between(effect.time_interval(horizon, confidence), 1.0),
-                short(t),
-                short(c)
-            );
-        }
-        for (side, name) in [(Estimand::Cure, "Cure effect"), (Estimand::Time, "Time effect")] {
-            if let (Some(words), Some(c)) = (made_of(&effect, side, group_patients(groups, side)), corrected) {
-                let _ = writeln!(out, "{name}. {words} Their weight is {}.", short(c.weight[side]));
-            }
-        }
-        if let Some(c) = corrected {
-            out.push_str(&corrected_curves(cohort, c, confidence));
-        }
-        out.push_str("The groups alone, before the correction for what still differs in them:\n");
     }
-    let shown = |i: Option<Interval>, scale: f64| if corrected.is_some() { String::new() } else { between(i, scale) };
-    let [c, t] = Arm::BOTH.map(|z| of_groups.cure_probability(z));
-    let _ = writeln!(
-        out,
-        "Cure effect {} points{}: {} of the treated group and {} of the control group are event-free at {}",
-        signed(100.0 * (t - c)),
-        shown(Some(of_groups.cure_interval(confidence)), 100.0),
-        percent(t),
-        percent(c),
-        short(horizon)
-    );
-    let _ = match Arm::BOTH.map(|z| of_groups.mean_event_time(z)) {
-        [Some(c), Some(t)] => {
-            writeln!(
-                out,
-                "Time effect {}{}: mean event time {} in the treated group, {} in the control group",
-                signed(t - c),
-                shown(of_groups.time_interval(horizon, confidence), 1.0),
-                short(t),
-                short(c)
-            )
-        }
-        _ => writeln!(out, "Time effect undefined: a time group has no event before the horizon"),
-    };
     let schema = cohort.schema();
-    for (estimand, pair) in [("cure", &groups.cure), ("time", &groups.time)] {
+    for (side, pair) in [(Estimand::Cure, &groups.cure), (Estimand::Time, &groups.time)] {
+        let mut order = by_weight(cohort, &pair.treated.weights);
+        order.truncate(if all { usize::MAX } else { FEW_COVARIATES });
+        let values = |i: usize| {
+            order.iter().map(move |&c| named_value(&schema[c], names, cohort.covariates(i))).collect::<Vec<_>>()
+        };
+        let _ = writeln!(out, "\nMost similar for {}", side.question().to_lowercase());
+        let is_shared = READING_ORDER.iter().any(|z| pair[*z].is_shared());
+        let mut header = ["arm", "id", "distance", "time", "outcome"].map(String::from).to_vec();
+        header.extend(is_shared.then(|| "counts".to_string()));
+        header.extend(order.iter().map(|&c| clip(&names.listed(&schema[c]), 18)));
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let mut grid = Grid::new(2, &header);
+        let mut own = vec![clip(names.arm(cohort.arm(unit)), 20), format!("→ {}", cohort.ids().text(unit))];
+        own.extend([String::new(), short(cohort.time(unit)), "this patient".into()]);
+        own.extend(is_shared.then(String::new));
+        own.extend(values(unit));
+        grid.row(own);
         for arm in READING_ORDER {
             let group = &pair[arm];
-            let mut order = by_weight(cohort, &group.weights);
-            order.truncate(if all { usize::MAX } else { 6 });
-            let (is_shared, size) = (group.is_shared(), group.size());
-            let _ = writeln!(out, "\nMatched for {estimand}: the {size} nearest of the {} arm", arm.name());
-            if is_shared {
-                let sharing = group.counts.iter().filter(|c| **c != 1.0).count();
-                let left = size - (group.units.len() - sharing);
-                let places = if left == 1 { "place".to_string() } else { format!("{left} places") };
-                let _ = writeln!(out, "  ({sharing} patients are equally far and share the last {places})");
-            }
-            let mut header = vec!["id".to_string(), "distance".into(), "time".into(), "outcome".into()];
-            header.extend(is_shared.then(|| "counts".to_string()));
-            header.extend(order.iter().map(|&c| clip(&schema[c].label(), 14)));
-            let header: Vec<&str> = header.iter().map(String::as_str).collect();
-            let mut grid = Grid::new(1, &header);
-            let values =
-                |i: usize| order.iter().map(move |&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
-            let mut own = vec![format!("→ {}", cohort.ids().text(unit)), "".into(), "".into(), "this patient".into()];
-            own.extend(is_shared.then(String::new));
-            own.extend(values(unit));
-            grid.row(own);
-            for (m, &i) in group.units.iter().enumerate() {
+            for (m, &i) in group.units.iter().enumerate().take(if all { usize::MAX } else { FEW_MEMBERS }) {
                 let i = i as usize;
-                let mut row = vec![
-                    cohort.ids().text(i).into_owned(),
-                    short(group.distance[m]),
-                    short(cohort.time(i)),
-                    outcome(cohort, i).into(),
-                ];
+                let mut row = vec![clip(names.arm(arm), 20), cohort.ids().text(i).into_owned()];
+                row.extend([short(group.distance[m]), short(cohort.time(i)), outcome(cohort, i).into()]);
                 row.extend(is_shared.then(|| short(group.counts[m])));
                 row.extend(values(i));
                 grid.row(row);
             }
-            let mut share = vec!["share of distance".to_string(), "".into(), "".into(), "".into()];
-            share.extend(is_shared.then(String::new));
-            share.extend(order.iter().map(|&c| percent(group.mean_share(schema[c].columns()))));
-            grid.row(share);
-            out.push_str(&grid.render());
-            if order.len() < schema.len() {
-                let _ = writeln!(
-                    out,
-                    "  ({} covariates of smaller weight are left out; --all shows them)",
-                    schema.len() - order.len()
-                );
+            let more = group.units.len().saturating_sub(FEW_MEMBERS);
+            if more > 0 && !all {
+                grid.row([String::new(), format!("… {} more", grouped(more))]);
             }
-            let name = match group.curve.is_plain() {
-                true => "Kaplan–Meier",
-                false if cohort.extras().is_empty() => "Kaplan–Meier by what each counts",
-                false => "Curve (weights, entries and causes included)",
-            };
-            let alone = if corrected.is_some() { ", before the correction" } else { "" };
-            let _ = writeln!(out, "\n  {name} of this group{alone}");
-            let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
-            for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
-                grid.row([
-                    short(s.time),
-                    s.n_at_risk.to_string(),
-                    s.n_events.to_string(),
-                    s.n_censored.to_string(),
-                    format!("{:.4}", s.survival),
-                ]);
+            if all {
+                let mut share = vec![String::new(), "share of distance".into(), String::new(), String::new()];
+                share.push(String::new());
+                share.extend(is_shared.then(String::new));
+                share.extend(order.iter().map(|&c| percent(group.mean_share(schema[c].columns()))));
+                grid.row(share);
             }
-            out.push_str(&grid.render());
         }
+        out.push_str(&grid.render());
+        for arm in READING_ORDER.into_iter().filter(|z| pair[*z].is_shared()) {
+            let group = &pair[arm];
+            let sharing = group.counts.iter().filter(|c| **c != 1.0).count();
+            let left = group.size() - (group.units.len() - sharing);
+            let places = if left == 1 { "place".to_string() } else { format!("{left} places") };
+            let name = names.arm(arm);
+            let _ = writeln!(out, "  ({name}: {sharing} patients are equally far and share the last {places})");
+        }
+        if all {
+            READING_ORDER.iter().for_each(|z| out.push_str(&group_curve(cohort, names, &pair[*z], *z, corrected)));
+        }
+    }
+    if !all {
+        let size = |side: Estimand| grouped(groups[side].treated.size());
+        let _ = writeln!(
+            out,
+            "\nGroups of {} (whether) and {} (when) patients of each arm. --all shows every one of them, every covariate and the curves.",
+            size(Estimand::Cure),
+            size(Estimand::Time)
+        );
     }
     out
 }
 
+/// A patient's effect in a sentence.
+fn patient_sentence(effect: &Effect, names: &Names, side: Estimand, horizon: f64, confidence: f64) -> String {
+    let level = short(100.0 * confidence);
+    let (treated, control) = (names.arm(Arm::Treated), names.arm(Arm::Control));
+    let interval = |i: Option<Interval>, scale: f64, d: usize| match i {
+        Some(i) => {
+            let [low, high] = [i.low, i.high].map(|v| signed_fixed(scale * v, d));
+            format!(" ({level} % CI {low} to {high})")
+        }
+        None => " (no interval)".into(),
+    };
+    match side {
+        Estimand::Cure => {
+            let [c, t] = Arm::BOTH.map(|z| percent(effect.cure_probability(z)));
+            format!(
+                "Whether: of such patients {t} are {} with {treated}, {c} with {control}: {} points{}",
+                names.state(),
+                signed_fixed(100.0 * effect.cure(), 1),
+                interval(Some(effect.cure_interval(confidence)), 100.0, 1)
+            )
+        }
+        Estimand::Time => match Arm::BOTH.map(|z| effect.mean_event_time(z)) {
+            [Some(c), Some(t)] => {
+                let found = effect.time_interval(horizon, confidence);
+                let d = found.map_or(decimals_of(t - c), |i| decimals_between(i.low, i.high));
+                format!(
+                    "When: if they have {} {}, it comes after {} with {treated}, {} with {control}: {}{}",
+                    names.event(),
+                    names.within(),
+                    names.time(&fixed(t, d)),
+                    fixed(c, d),
+                    signed_fixed(t - c, d),
+                    interval(found, 1.0, d)
+                )
+            }
+            _ => format!("When: undefined, because a group has no event {}", names.within()),
+        },
+    }
+}
+
+/// The Kaplan–Meier curve of a group.
+fn group_curve(cohort: &Cohort, names: &Names, group: &MatchGroup, arm: Arm, corrected: Option<&Corrected>) -> String {
+    let name = match group.curve.is_plain() {
+        true => "Kaplan–Meier",
+        false if cohort.extras().is_empty() => "Kaplan–Meier by what each counts",
+        false => "Curve (weights, entries and causes included)",
+    };
+    let alone = if corrected.is_some() { ", before the correction" } else { "" };
+    let mut grid = Grid::new(0, &["time", "at risk", "events", "censored", "survival"]);
+    for s in group.curve.steps().iter().filter(|s| s.n_events > 0 || s.time >= cohort.horizon()) {
+        grid.row([
+            short(s.time),
+            s.n_at_risk.to_string(),
+            s.n_events.to_string(),
+            s.n_censored.to_string(),
+            format!("{:.4}", s.survival),
+        ]);
+    }
+    format!("\n  {name} of the matched patients with {}{alone}\n{}", names.arm(arm), grid.render())
+}
+
 /// A patient's corrected curves at some of their times.
-fn corrected_curves(cohort: &Cohort, corrected: &Corrected, confidence: f64) -> String {
+fn corrected_curves(cohort: &Cohort, names: &Names, corrected: &Corrected, confidence: f64, all: bool) -> String {
     let (grid, quantile) = (Knots::of(cohort), two_sided(confidence));
     let curves = corrected.curves(&grid);
-    let mut table = Grid::new(0, &["time", "if treated", "if not", "difference, points"]);
-    for &t in grid.times().iter().skip(1).rev().step_by(3).collect::<Vec<_>>().into_iter().rev() {
+    let heads = READING_ORDER.map(|z| names.head(z));
+    let mut table = Grid::new(0, &["time", &heads[0], &heads[1], "difference, points"]);
+    let knots = grid.times().len() - 1;
+    let every = if all { 3 } else { knots.div_ceil(FEW_TIMES) };
+    for &t in grid.times().iter().skip(1).rev().step_by(every).collect::<Vec<_>>().into_iter().rev() {
         let arm = |z: Arm| {
             let (value, i) = curves.survival(z, t, quantile);
             format!("{} ({} to {})", percent(value), percent(i.low), percent(i.high))
@@ -736,12 +798,17 @@ fn corrected_curves(cohort: &Cohort, corrected: &Corrected, confidence: f64) -> 
         let [value, low, high] = [value, i.low, i.high].map(|v| signed_fixed(100.0 * v, 1));
         table.row([short(t), arm(Arm::Treated), arm(Arm::Control), format!("{value} ({low} to {high})")]);
     }
-    format!("Event-free, by this patient's own corrected curves:\n{}", table.render())
+    format!("{} over time, for this patient:\n{}", capital(&names.free()), table.render())
 }
 
 /// A covariate of a unit with these numbers, as a person would write it.
 pub fn value_of(c: &Covariate, x: &[f64]) -> String {
     c.level_of(x).map_or_else(|| short(x[c.first]), |level| clip(level, 14))
+}
+
+/// A covariate of a unit with its level by its name.
+fn named_value(c: &Covariate, names: &Names, x: &[f64]) -> String {
+    c.level_of(x).map_or_else(|| short(x[c.first]), |level| clip(&names.level(&c.name, level), 14))
 }
 
 /// What became of a unit by the horizon.

@@ -111,6 +111,7 @@ fn all_figures(values: &[f64], name: &str, width: f64) -> Vec<(&'static str, Str
                 arms: vec![arm(0.0), arm(1.0)],
                 horizon: Some(10.0),
                 axis: axis(),
+                state: name.into(),
                 unit: name.into(),
                 cure_effect: Some(name.into()),
                 time_effect: Some(name.into()),
@@ -184,8 +185,12 @@ fn all_figures(values: &[f64], name: &str, width: f64) -> Vec<(&'static str, Str
             assert_sound("lines", || lines(axis(), axis()).svg())
         }),
         ("forest", {
-            let row =
-                |&v: &f64| ForestRow { label: name.into(), estimate: Some(estimate(v)), n: Some(10), overall: false };
+            let row = |&v: &f64| ForestRow {
+                label: name.into(),
+                estimate: Some(estimate(v)),
+                n: Some(10),
+                ..ForestRow::default()
+            };
             let mut rows: Vec<ForestRow> = values.iter().take(50).map(row).collect();
             rows.push(ForestRow { label: name.into(), ..ForestRow::default() });
             let figure =

@@ -1,6 +1,6 @@
 //! The engine's types and the records of a run say the same as the list of settings.
 
-use dvim::internal::cohort::{Roles, ZeroTime};
+use dvim::internal::cohort::{Labels, Roles, ZeroTime};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::joint::Family;
 use dvim::internal::metric::{MetricChoice, Scale};
@@ -82,6 +82,8 @@ fn records_hold_every_role() {
         entry: some(),
         cause: some(),
         allow: vec!["x".into()],
+        censor: true,
+        labels: Labels { event: some(), ..Labels::default() },
         ..Roles::default()
     };
     let record = RolesRecord::of(&roles, None, &cohort);

@@ -9,6 +9,7 @@
 //! - **Ties.** Times that differ by no more than [`TIE_TOLERANCE`]·H are one time.
 
 mod admit;
+mod labels;
 mod parts;
 mod read;
 mod suspects;
@@ -21,6 +22,7 @@ use crate::table::{Column, Ids, Table};
 use rayon::prelude::*;
 
 pub(crate) use admit::examine;
+pub use labels::{CovariateLabel, Labels};
 pub(crate) use suspects::is_code_for_unknown;
 pub use suspects::{DUPLICATES, Leak, leaks};
 
@@ -116,6 +118,10 @@ pub struct Roles {
     /// The cause of interest, where the event column holds causes: 0 is censored, any other value an event of another
     /// cause.
     pub cause: Option<String>,
+    /// Whether the event column says who was censored instead: 0 is an event, as in `CNSR` of CDISC ADTTE.
+    pub censor: bool,
+    /// What the arms, the time, the event and the covariates are called. Changes no number.
+    pub labels: Labels,
 }
 
 impl Roles {

@@ -237,25 +237,28 @@ impl Flag {
         match self {
             Flag::CureCarriedForward(z) => {
                 format!(
-                    "nobody in the {} cure group is at risk at the horizon: its last value is carried forward",
+                    "no matched patient of the {} arm was followed to the horizon; the last value of the curve is used",
                     z.name()
                 )
             }
             Flag::TimeCarriedForward(z) => {
                 format!(
-                    "nobody in the {} time group is at risk at the horizon: its mean event time rests on a value carried forward",
+                    "no patient of the {} arm who was matched for time was followed to the horizon; the mean event time rests on the last value of the curve",
                     z.name()
                 )
             }
             Flag::NoEvent(z) => {
-                format!("the {} time group has no event before the horizon: the time effect is undefined", z.name())
+                format!(
+                    "no matched patient of the {} arm has an event before the horizon: there is no time effect",
+                    z.name()
+                )
             }
             Flag::FewAtRisk(z) => format!(
-                "an event of a {} group met fewer than {FEW_AT_RISK} at risk while others had yet to enter: the curve rests on few",
+                "an event among the matched patients of the {} arm met fewer than {FEW_AT_RISK} at risk while others had yet to enter: the curve rests on few",
                 z.name()
             ),
             Flag::NoTimeInterval(z) => format!(
-                "the {} time group has one event, or events of one cluster: the time effect has no interval",
+                "the matched patients of the {} arm have one event, or events of one cluster: the time effect has no interval",
                 z.name()
             ),
         }

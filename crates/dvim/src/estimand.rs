@@ -34,6 +34,14 @@ impl Estimand {
         }
     }
 
+    /// The question that its effect answers, for a person.
+    pub fn question(self) -> &'static str {
+        match self {
+            Estimand::Cure => "Whether",
+            Estimand::Time => "When",
+        }
+    }
+
     /// The name of its effect in files: "cure_effect" or "time_effect".
     pub fn effect(self) -> &'static str {
         match self {

@@ -94,10 +94,12 @@ settings! {
     End = Columns "end": Kind::Column;
     /// Whether the event was seen: 1 or true; 0 or false if censored. Causes with {cause}
     Event = Columns "event": Kind::Column;
+    /// Whether the time is censored: 1 or more; 0 if the event was seen, as `CNSR` in CDISC ADTTE. Instead of {event}
+    Censor = Columns "censor": Kind::Column;
     /// The arm: two values, or more with {treated} and {control}
     Treatment = Columns "treatment": Kind::Column;
-    /// The horizon H, in the unit of the time column. Event-free at H means cured; there is no
-    /// default because H defines what is estimated
+    /// The horizon H, in the unit of the time column: being event-free at H is what is compared. There is no default
+    /// because H defines what is estimated
     Horizon = Columns "horizon": Kind::Number;
     /// Patient ids [default: the column `id` if there is one, else row numbers]
     Id = Columns "id": Kind::Column;
@@ -138,12 +140,15 @@ settings! {
     Cluster = Columns "cluster": Kind::Column;
     /// Time from which a patient is watched (delayed entry); a date with {start} and {end}
     Entry = Columns "entry": Kind::Column;
-    /// The event column holds causes (0 = censored): which one is of interest. Cured is then no event of this
-    /// cause before H
+    /// The event column holds causes (0 = censored): which one is of interest. What is compared is then having no event
+    /// of this cause before H; events of other causes compete with it
     Cause = Columns "cause": Kind::Label;
     /// Imputed data sets in one table: the column that numbers them (0 is the table before imputation). Effects are
     /// pooled by Rubin's rules
     Imputation = Columns "imputation": Kind::Column;
+    /// What arms, times, the event and covariates are called, for every page, table and message: a file in TOML. It is
+    /// kept in the run and changes no number
+    Labels = Columns "labels": Kind::Path;
 
     /// A model learned from other patients, corrected by the most similar ones; or the paper's Algorithm 1, in which
     /// the K most similar patients of each arm give the effects alone
@@ -241,8 +246,19 @@ settings! {
     Report = Command "report": Kind::Path;
     /// Title of the report
     Title = Command "title": Kind::Text;
-    /// The unit of time in words, such as days [default: days where times come from dates, else not named]
+    /// The unit of time in words, such as days; `fit` keeps it in the run [default: days where times come from dates,
+    /// else not named]
     TimeUnit = Command "time-unit": Kind::Text;
+    /// What the treated arm is called [default: its value in the treatment column]
+    TreatedName = Command "treated-name": Kind::Text;
+    /// What the control arm is called [default: its value in the treatment column]
+    ControlName = Command "control-name": Kind::Text;
+    /// What the event is called, such as relapse
+    EventName = Command "event-name": Kind::Text;
+    /// A word for patients without the event at the horizon, such as cured, where that is meant [default: event-free]
+    CureWord = Command "cure-word": Kind::Text;
+    /// What a column is called, with its unit in brackets, as in 'age=Age [years]'; may be given several times
+    Label = Command "label": Kind::Text;
     /// Write how often each patient is used, the weights that balance rests on
     Uses = Command "uses": Kind::Path;
     /// Also write who is in each group: one row for each member

@@ -10,6 +10,7 @@ use dvim::internal::audit::sensitivity;
 use dvim::internal::effect::Flag;
 use dvim_io::atomic::{Access, write_file};
 use dvim_report::audit::{AuditRecord, words, write_uses};
+use dvim_report::names::Names;
 use dvim_report::record::{AverageRecord, Summary, VERSION};
 
 pub fn run(args: &AuditArgs) -> Result<(), Failure> {
@@ -18,7 +19,9 @@ pub fn run(args: &AuditArgs) -> Result<(), Failure> {
     let run = open_run(&args.run)?;
     let cohort = &run.cohort;
     if let (Some(stored), Some(record)) = (&run.stored, as_stored(args, &run.summary)) {
-        let flags = Flag::ALL.map(|f| (f.meaning(), run.summary.flags.get(f.name()).map_or(0, |r| r.n_units)));
+        let names = Names::of(&run.summary, None);
+        let flags =
+            Flag::ALL.map(|f| (names.spoken(&f.meaning()), run.summary.flags.get(f.name()).map_or(0, |r| r.n_units)));
         let confidence = run.fit.options.confidence;
         let averages = &run.summary.average_effects;
         return show(args, cohort.horizon(), confidence, averages, record, &flags, stored.groups.len());
@@ -36,9 +39,11 @@ pub fn run(args: &AuditArgs) -> Result<(), Failure> {
         };
         write_file(file, false, Access::Owner, &[], |mut out| write_uses(&mut out, cohort, balance))?;
     }
-    let record = AuditRecord::of(cohort, &audit);
+    let names = Names::of(&run.summary, None);
+    let record = AuditRecord::of(cohort, &audit).named(&names);
     let averages: Vec<AverageRecord> = audit.averages.iter().map(AverageRecord::from).collect();
-    let flags: Vec<(String, usize)> = analysis.flag_counts().into_iter().map(|(f, n)| (f.meaning(), n)).collect();
+    let flags: Vec<(String, usize)> =
+        analysis.flag_counts().into_iter().map(|(f, n)| (names.spoken(&f.meaning()), n)).collect();
     let confidence = analysis.fit.options.confidence;
     show(args, cohort.horizon(), confidence, &averages, &record, &flags, analysis.units.len())
 }

@@ -1,6 +1,6 @@
 //! `dvim fit` of several data sets at once: imputed data sets that are pooled, or every arm against one control.
 
-use super::read_cohort_table;
+use super::{read_cohort_table, roles_of};
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
@@ -25,7 +25,7 @@ pub fn run(args: &FitArgs, options: &Options, progress: &Progress) -> Result<(),
         ));
     }
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
-    let roles = args.roles.roles();
+    let roles = roles_of(&args.roles, &args.names)?;
     let read = |file| read_cohort_table(file, &roles, args.threads.threads, progress);
     let tables = args.tables.iter().map(|file| read(file.as_path())).collect::<Result<_, _>>()?;
     let names: Vec<String> = args.tables.iter().map(|file| file_name(file)).collect();

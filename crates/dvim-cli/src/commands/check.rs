@@ -1,7 +1,7 @@
 //! `dvim check`: what was understood, and everything that is wrong.
 
-use super::{read_cohort_table, use_threads};
-use crate::args::CheckArgs;
+use super::{read_cohort_table, roles_of, use_threads};
+use crate::args::{CheckArgs, NameArgs};
 use crate::progress::Progress;
 use crate::{Failure, print, print_data};
 use dvim::internal::error::{Error, Severity};
@@ -11,7 +11,7 @@ use dvim_report::{record::OverviewRecord, text};
 
 pub fn run(args: &CheckArgs) -> Result<(), Failure> {
     use_threads(&args.threads)?;
-    let roles = args.roles.roles();
+    let roles = roles_of(&args.roles, &NameArgs::default())?;
     let input = read_cohort_table(&args.table, &roles, args.threads.threads, &Progress::new())?;
     let mut overview = Overview::of(&input.table, &roles, &args.method.options()?);
     overview.problems.extend(input.warnings);

@@ -1,6 +1,6 @@
 //! `dvim fit`: both effects of each patient.
 
-use super::{batch, read_cohort_table, report, use_threads};
+use super::{batch, read_cohort_table, report, roles_of, use_threads};
 use crate::args::FitArgs;
 use crate::progress::Progress;
 use crate::{Failure, print, say};
@@ -34,7 +34,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
         Some(file) if inside.is_none() => Some(NewFile::plan(file, args.force, Access::Owner, &inputs)?),
         _ => None,
     };
-    let roles = args.roles.roles();
+    let roles = roles_of(&args.roles, &args.names)?;
     let input = read_cohort_table(table, &roles, args.threads.threads, &progress)?;
     let asked = Asked { by: args.by.by(), audit: !args.no_audit };
     let done = Analysed::new(input, &roles, &options, &asked, &progress)?;
@@ -43,7 +43,7 @@ pub fn run(args: &FitArgs) -> Result<(), Failure> {
     let summary = write_files(&directory, &done.cohort, &done.found, &done.audit, origin)?;
     // While the files go to the disk.
     let said = text::summary(&summary, &done.found, &done.cohort, super::terminal(), &CommandLine);
-    let page = || report::page(&args.page, &done.cohort, &done.found, &summary);
+    let page = || report::page(args.title.as_deref(), None, &done.cohort, &done.found, &summary);
     if let Some(name) = &inside {
         directory.write(name, |out| out.write_all(page().as_bytes()))?;
     }

@@ -4,7 +4,7 @@ use super::open_run;
 use crate::args::MatchArgs;
 use crate::{Failure, print, print_data};
 use dvim_io::tasks::groups_of;
-use dvim_report::{record::MatchRecord, text};
+use dvim_report::{names::Names, record::MatchRecord, text};
 
 pub fn run(args: &MatchArgs) -> Result<(), Failure> {
     let run = open_run(&args.run)?;
@@ -14,6 +14,7 @@ pub fn run(args: &MatchArgs) -> Result<(), Failure> {
         let json = serde_json::to_string_pretty(&record).map_err(|e| Failure::Other(format!("error: {e}")))?;
         print_data((json + "\n").as_bytes())
     } else {
-        print(&text::match_groups(&run.cohort, &run.fit, unit, &groups, run.corrected.get(unit), args.all))
+        let names = Names::of(&run.summary, None);
+        print(&text::match_groups(&run.cohort, &run.fit, &names, unit, &groups, run.corrected.get(unit), args.all))
     }
 }

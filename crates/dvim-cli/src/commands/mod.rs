@@ -17,12 +17,14 @@ pub mod rerun;
 pub mod batch;
 pub mod simulate;
 pub mod study;
+pub mod table;
 
-use crate::args::ThreadArgs;
+use crate::args::{NameArgs, RoleArgs, ThreadArgs};
 use crate::{Failure, IS_ALONE};
 use dvim::internal::cohort::Roles;
 use dvim::internal::watch::Watch;
 use dvim_io::atomic::NewFile;
+use dvim_io::labels::read_labels;
 use dvim_io::read::{ReadOptions, read_table};
 use dvim_io::run::Run;
 use dvim_io::tasks::Input;
@@ -69,6 +71,12 @@ fn refuse_same(files: [&Option<NewFile>; 2], flags: [&str; 2]) -> Result<(), Fai
     Err(Failure::Input(format!(
         "error: {one} and {other} name the same file\n  rule:   each output has a file of its own\n  remedy: choose another name for one of them"
     )))
+}
+
+/// The roles that were typed, with the labels of a file and of flags; what a flag says counts more.
+fn roles_of(args: &RoleArgs, names: &NameArgs) -> Result<Roles, Failure> {
+    let file = args.labels.as_deref().map(read_labels).transpose().map_err(Failure::Input)?;
+    Ok(Roles { labels: names.labels().or(file.unwrap_or_default()), ..args.roles() })
 }
 
 /// Reads a table; ids without loss.

@@ -51,7 +51,7 @@ pub fn run(args: &PlotArgs) -> Result<(), Failure> {
     let progress = Progress::new();
     let run = open_run(&args.run)?;
     let page = Page { time_unit: args.time_unit.clone(), ..Page::default() };
-    let look = Look { width: args.width * PIXELS, time_unit: page.unit(&run.summary) };
+    let look = Look { width: args.width * PIXELS, names: page.names(&run.summary) };
     let analysis = if args.kind.needs_effects() {
         Some(Analysis::reopened(run.fit.clone(), &run.corrected, run.stored.clone(), &run.cohort, &progress)?)
     } else {

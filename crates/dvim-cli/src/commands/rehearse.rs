@@ -24,7 +24,7 @@ pub fn run(args: &RehearseArgs) -> Result<(), Failure> {
     let run = open_run(&args.run)?;
     let cohort = &run.cohort;
     let page = Page { time_unit: args.time_unit.clone(), ..Page::default() };
-    let unit = page.unit(&run.summary);
+    let unit = page.names(&run.summary).unit;
     let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, cohort, &progress)?;
     let found = Rehearsal::of(cohort, &analysis, args.repeats as usize, &progress)?;
     for (file, name, bytes) in

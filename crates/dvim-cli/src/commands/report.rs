@@ -17,14 +17,22 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let file = NewFile::plan(&args.output, args.force, Access::Owner, &paths(&own))?;
     let run = open_run(&args.run)?;
     let analysis = Analysis::reopened(run.fit, &run.corrected, run.stored, &run.cohort, &progress)?;
-    let html = page(&args.page, &run.cohort, &analysis, &run.summary);
+    let PageArgs { title, time_unit } = &args.page;
+    let html = page(title.as_deref(), time_unit.as_deref(), &run.cohort, &analysis, &run.summary);
     file.write(|out| out.write_all(html.as_bytes()))?;
     say(&format!("written to {} in {:.2} s", args.output.display(), progress.seconds()));
     Ok(())
 }
 
 /// The page of a run.
-pub fn page(page: &PageArgs, cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
-    let page = Page { title: page.title.clone(), time_unit: page.time_unit.clone(), ..Page::default() };
+pub fn page(
+    title: Option<&str>,
+    time_unit: Option<&str>,
+    cohort: &Cohort,
+    analysis: &Analysis,
+    summary: &Summary,
+) -> String {
+    let owned = |words: Option<&str>| words.map(str::to_string);
+    let page = Page { title: owned(title), time_unit: owned(time_unit), ..Page::default() };
     run_page(&page, cohort, analysis, summary)
 }

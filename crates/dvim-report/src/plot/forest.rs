@@ -20,6 +20,8 @@ pub struct ForestRow {
     pub n: Option<u64>,
     /// Whether this is the whole sample, drawn as a diamond.
     pub overall: bool,
+    /// Words instead of the estimate, for a heading: the test of an interaction.
+    pub note: String,
 }
 
 /// Effects with intervals against the value of no effect, and the numbers beside them.
@@ -65,7 +67,7 @@ impl ForestPlot {
             .map(|r| match (drawable(r), r.estimate) {
                 (Some(e), _) => e.words(self.axis.format),
                 (None, Some(_)) => "undefined".into(),
-                (None, None) => String::new(),
+                (None, None) => r.note.clone(),
             })
             .collect();
         let numbers: Vec<String> = self.rows.iter().map(|r| r.n.map_or(String::new(), text::count)).collect();

@@ -79,8 +79,8 @@ impl LovePlot {
                 Marker::Circle,
                 true,
             ),
-            ("matched for cure", Ink::Cure, Marker::Diamond, false),
-            ("matched for time", Ink::Time, Marker::Square, false),
+            ("matched for whether", Ink::Cure, Marker::Diamond, false),
+            ("matched for when", Ink::Time, Marker::Square, false),
             ("weighted as in the averages", Ink::Text, Marker::Diamond, false),
         ];
         let used = |s: usize| rows.iter().any(|r| r.values()[s].is_some());

@@ -67,15 +67,32 @@ blockquote{margin:1rem 0;padding:.25rem 1.25rem;background:var(--dv-wash);border
 pre{white-space:pre-wrap;overflow-wrap:anywhere}\
 .report td,.report th{overflow-wrap:break-word}.report .scroll{margin:1.25rem 0}.report caption{min-width:18rem}.report figure svg{min-width:0}\
 .narrow{display:none}\
-@media screen and (max-width:40rem){.wide{display:none}.narrow{display:block}.report nav ol{columns:1}.num{white-space:normal}\
+.unseen{position:absolute;left:-99rem;top:auto}\
+.page-one .scroll{margin:.75rem 0}.page-one table{width:100%}.page-one caption{padding:0 0 .25rem}\
+.page-one figure{margin:1rem 0}.facts p{margin:.45rem 0}.answer .verdict{margin:0 0 .9rem}\
+.report h1{margin-top:0}.appendix{font-size:1.5rem;border-top:2px solid var(--dv-axis)}\
+.report .sections{columns:2;column-gap:2rem;font-size:.875rem;line-height:1.9;max-width:none}\
+summary{cursor:pointer;border-top:1px solid var(--dv-grid);margin-top:2rem;padding-top:1rem}\
+summary h2{display:inline;border:0;margin:0;padding:0}summary:focus-visible{outline:2px solid var(--dv-treated)}\
+@media screen and (max-width:76rem){.report nav{display:none}}\
+@media screen and (max-width:40rem){.wide{display:none}.narrow{display:block}.report .sections{columns:1}\
+.report header{padding-top:1rem}h1{font-size:1.375rem;margin-bottom:.4rem}.answer{padding:.25rem .9rem;margin:.5rem 0}\
+.answer .lead{font-size:1.0625rem;line-height:1.35;margin:.5rem 0 .2rem}.answer .verdict{font-size:.9375rem;margin:0 0 .5rem}\
+.report section>h2:first-child{margin-top:0}.num{white-space:normal}\
 table{font-size:.8125rem}th,td{padding-right:.4rem}.num{padding-left:.4rem}}\
 @media screen and (min-width:76rem){.report{display:grid;grid-template-columns:1fr 15rem minmax(0,49rem) 1fr;column-gap:2rem}\
 .report header,.report main,.report footer{grid-column:3;margin:0;width:100%}\
 .report nav{grid-column:2;grid-row:1/span 3;margin:0;padding:2.75rem 0 0;position:sticky;top:0;align-self:start}\
-.report nav ol{columns:1;margin:0}}\
+.report nav ol{columns:1;margin:0}.report .sections{display:none}}\
 @media print{.report nav,.skip{display:none}.report header,.report main,.report footer{max-width:none;padding:0}\
 section{break-inside:auto}h2,h3{break-after:avoid}.answer,.flow li{break-inside:avoid}figure,blockquote,.short{break-inside:avoid}\
 table{break-inside:auto}thead{display:table-header-group}caption{break-after:avoid}\
+.page-one{break-after:page;font-size:8.5pt;line-height:1.35}.page-one .answer .lead{font-size:10.5pt;margin:2pt 0}\
+.page-one .answer{margin:2pt 0;padding:2pt 8pt}.page-one .verdict,.page-one .reasons{margin:1pt 0;font-size:8.5pt}\
+.page-one figure{margin:3pt 0}.page-one figcaption,.page-one caption,.page-one table{font-size:8pt}\
+.page-one th,.page-one td{padding:1pt 4pt 1pt 0}.page-one .scroll{margin:3pt 0}.facts p{margin:2pt 0;max-width:none}\
+.page-one .wide>svg{max-height:78mm}h1{font-size:15pt;margin:0 0 3pt}.report header{padding-top:0}.report header p{margin:0}\
+.report .sections,summary::marker{display:none}summary{list-style:none;margin-top:12pt}.appendix{break-before:auto}\
 figure svg{max-height:110mm}.answer{border-left-width:3pt}a{text-decoration:none}}\n";
 
 /// A whole page: the title is escaped, the body is HTML as it stands (see [`paragraph`], [`figure`], [`Table`]).
@@ -101,6 +118,13 @@ pub fn document(title: &str, lead: &[String], contents: &Contents, body: &str, f
          <nav aria-label=\"Contents\">\n<ol>\n{links}</ol>\n</nav>\n<main id=\"main\">\n{body}</main>\n\
          <footer><p>{foot}</p></footer>\n</body>\n</html>\n"
     )
+}
+
+/// The contents of an appendix as a list of links, for screens that have no room beside the text.
+pub fn contents_list(contents: &[(&'static str, String)]) -> String {
+    let links: String =
+        contents.iter().map(|(id, words)| format!("<li><a href=\"#{id}\">{}</a></li>\n", escape(words))).collect();
+    format!("<ol class=\"sections\">\n{links}</ol>\n")
 }
 
 /// Widths at which a figure is drawn for wide and for narrow screens.

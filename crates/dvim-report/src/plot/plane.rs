@@ -127,12 +127,12 @@ impl EffectPlane {
     fn draw_quadrants(&self, canvas: &mut Canvas, frame: &Frame, x0: f64, y0: f64) {
         let label = Label::new(SMALL, Ink::Text).halo();
         for (cure, x, room, label) in [
-            ("cures fewer", frame.left + 7.0, x0 - frame.left - 10.0, label),
-            ("cures more", frame.right - 7.0, frame.right - x0 - 10.0, label.end()),
+            ("fewer event-free", frame.left + 7.0, x0 - frame.left - 10.0, label),
+            ("more event-free", frame.right - 7.0, frame.right - x0 - 10.0, label.end()),
         ] {
             for (time, y, tall) in [
-                ("delays events", frame.top + 16.0, y0 - frame.top),
-                ("hastens events", frame.bottom - 8.0, frame.bottom - y0),
+                ("later events", frame.top + 16.0, y0 - frame.top),
+                ("earlier events", frame.bottom - 8.0, frame.bottom - y0),
             ] {
                 let words = format!("{cure}, {time}");
                 let lines = text::wrap(&words, SMALL, room);

@@ -57,6 +57,8 @@ pub struct SurvivalCurves {
     pub axis: Axis,
     /// Unit of time in words ("days"), for the labels of horizon and means.
     pub unit: String,
+    /// What S(H) is called, such as "event-free at 5 years". Where it is empty, "event-free at H", with H at the edge.
+    pub state: String,
     /// The effect on S(H) in words, drawn between the plateaus: "π = +15 points".
     pub cure_effect: Option<String>,
     /// The effect on the mean event time in words, drawn between the means: "Δ = −180 days".
@@ -318,12 +320,16 @@ impl SurvivalCurves {
         }
     }
 
+    fn state(&self) -> &str {
+        if self.state.is_empty() { "event-free at H" } else { &self.state }
+    }
+
     /// Width of the words beside the plateaus.
     fn side_width(&self, arms: &[Drawable], horizon: Option<f64>) -> f64 {
         let at = horizon.unwrap_or(f64::MAX);
         let plateaus = arms.iter().flat_map(|a| [a.arm.label.clone(), plateau_words(a, at)]);
         let widest = |w: f64, s: String| w.max(text::width(&s, BODY) * text::BOLD);
-        let header = horizon.map(|_| "event-free at H".to_string());
+        let header = horizon.map(|_| self.state().to_string());
         plateaus.chain(header).chain(self.cure_effect.clone()).fold(40.0, widest) + 14.0
     }
 
@@ -332,9 +338,17 @@ impl SurvivalCurves {
         let room = canvas.width - edge - SIDE;
         if let Some(h) = horizon {
             canvas.line(edge, frame.top - 6.0, edge, y.from, Style::stroke(Ink::Text, 1.0));
-            let words = format!("H = {} {}", text::short(h), self.unit);
-            canvas.text(edge, frame.top - 11.0, words.trim_end(), Label::new(SMALL, Ink::Text).end().halo());
-            canvas.text(edge + SIDE, frame.top - 11.0, "event-free at H", Label::new(SMALL, Ink::Muted).at_most(room));
+            if self.state.is_empty() {
+                let words = format!("H = {} {}", text::short(h), self.unit);
+                canvas.text(edge, frame.top - 11.0, words.trim_end(), Label::new(SMALL, Ink::Text).end().halo());
+            }
+            // Long words begin left of the edge, where the curves leave the corner free.
+            let width = text::width(self.state(), SMALL);
+            let label = Label::new(SMALL, Ink::Muted);
+            match width > room {
+                true => canvas.text(canvas.width, frame.top - 11.0, self.state(), label.end().halo()),
+                false => canvas.text(edge + SIDE, frame.top - 11.0, self.state(), label),
+            }
         }
         let at = horizon.unwrap_or(f64::MAX);
         let drawn: Vec<&Drawable> = arms.iter().filter(|a| !a.steps.is_empty()).collect();
@@ -410,11 +424,27 @@ fn draw_table(canvas: &mut Canvas, frame: &Frame, arms: &[Drawable], top: f64) -
     for arm in arms.iter().filter(|a| !a.arm.at_risk.is_empty()) {
         y += 17.0;
         let first = text::width(&text::count(at_risk_at(&arm.arm.at_risk, frame.x.lo)), SMALL) / 2.0;
-        let name = Label::new(BODY, arm.style.text).at_most(frame.left - 6.0 - first);
-        canvas.text(0.0, y, &arm.arm.label, name);
+        let room = frame.left - 6.0 - first;
+        let name = Label::new(BODY, arm.style.text);
+        // A long name has a line of its own.
+        if text::width(&arm.arm.label, BODY) > room {
+            canvas.text(0.0, y, &arm.arm.label, name.at_most(canvas.width));
+            y += 15.0;
+        } else {
+            canvas.text(0.0, y, &arm.arm.label, name);
+        }
+        let number = |canvas: &mut Canvas, time: f64| {
+            let n = text::count(at_risk_at(&arm.arm.at_risk, time));
+            canvas.text(frame.x.px(time), y, &n, Label::new(SMALL, Ink::Text).middle());
+        };
+        let mut last = f64::NEG_INFINITY;
         for tick in frame.x.ticks_across(SMALL) {
-            let n = text::count(at_risk_at(&arm.arm.at_risk, tick.value));
-            canvas.text(frame.x.px(tick.value), y, &n, Label::new(SMALL, Ink::Text).middle());
+            number(canvas, tick.value);
+            last = frame.x.px(tick.value);
+        }
+        // Those at risk at the end of the axis, which is the horizon where there is one.
+        if frame.x.to - last > 34.0 {
+            number(canvas, frame.x.hi);
         }
     }
     y + 6.0

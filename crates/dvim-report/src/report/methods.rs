@@ -1,10 +1,12 @@
 //! A methods paragraph to paste, the citations, and how to reproduce a run.
 
 use super::Builder;
+use crate::names::Names;
 use crate::plot::page::escaped;
 use crate::record::Summary;
 use crate::spell::{flag, shell_word};
 use crate::text::{grouped, short};
+use dvim::internal::cohort::Arm;
 use dvim::internal::schema::Missing;
 use dvim::internal::setting::Setting;
 use std::fmt::Write;
@@ -42,17 +44,19 @@ pub(super) fn section(b: &mut Builder, s: &Summary) {
 
 /// What was done, for the methods section of a paper.
 pub fn methods_paragraph(s: &Summary) -> String {
+    let names = Names::of(s, None);
     let (t, c) = (&s.counts.treated, &s.counts.control);
     let o = &s.options;
     let mut out = format!(
-        "We compared {} patients with {} = {} (treated) with {} patients with {} = {} (control). Two effects were estimated up to a horizon of H = {}: the cure effect, the difference between the arms in the probability of being event-free at H, and the time effect, the difference in the mean event time of those with an event before H. ",
+        "We compared {} patients who had {} with {} patients who had {}. Two effects were estimated up to {}: the difference in the probability of being {}, and the difference in the mean time to {} among those who have it {}. ",
         grouped(t.n_units),
-        s.roles.treatment,
-        s.roles.labels.treated,
+        names.arm(Arm::Treated),
         grouped(c.n_units),
-        s.roles.treatment,
-        s.roles.labels.control,
-        short(s.horizon)
+        names.arm(Arm::Control),
+        names.up_to().trim_start_matches("up to "),
+        names.state(),
+        names.event(),
+        names.within()
     );
     let covariates = s.roles.covariates.len();
     let scaled = if o.scale == "standard" { "standardised" } else { "taken as recorded" };
@@ -148,7 +152,7 @@ pub fn command(s: &Summary) -> String {
         }
         None => set(Setting::Time, r.time.clone()),
     }
-    set(Setting::Event, r.event.clone());
+    set(if a.censor { Setting::Censor } else { Setting::Event }, r.event.clone());
     set(Setting::Treatment, r.treatment.clone());
     set(Setting::Horizon, s.horizon.to_string());
     let given = [
@@ -172,6 +176,21 @@ pub fn command(s: &Summary) -> String {
         if !list.is_empty() {
             set(name, list.join(","));
         }
+    }
+    let l = &a.labels;
+    for (name, words) in [
+        (Setting::TimeUnit, &l.time_unit),
+        (Setting::TreatedName, &l.treated),
+        (Setting::ControlName, &l.control),
+        (Setting::EventName, &l.event),
+        (Setting::CureWord, &l.cure_word),
+    ] {
+        words.iter().for_each(|w| set(name, w.clone()));
+    }
+    // The order of levels and their names need a file; a label and a unit do not.
+    for c in &l.covariates {
+        let unit = c.unit.as_ref().map_or(String::new(), |u| format!(" [{u}]"));
+        c.label.iter().for_each(|label| set(Setting::Label, format!("{}={label}{unit}", c.column)));
     }
     a.filters.iter().for_each(|(c, v)| set(Setting::Where, format!("{c}={v}")));
     for (name, value) in [

@@ -1,11 +1,14 @@
-//! One page for a run: the answer, from whom, how it varies, and whether it can be relied on. Opens by double-click,
-//! loads nothing, needs no script.
+//! The report of a run: page one for a clinician, then an appendix for a reviewer. Opens by double-click, loads
+//! nothing, needs no script.
 
+mod estimand;
+mod front;
 mod methods;
 mod patients;
 mod sections;
 
 use crate::figures::Look;
+use crate::names::Names;
 use crate::plot::page::{Contents, Table, document, escaped, responsive};
 use crate::record::Summary;
 use dvim::internal::analysis::Analysis;
@@ -21,15 +24,14 @@ pub struct Page {
     pub title: Option<String>,
     /// Where the data come from; stands under the title.
     pub about: Option<String>,
-    /// The unit of time in words; where it is `None` and times come from dates, days.
+    /// The unit of time in words; where it is `None`, that of the run.
     pub time_unit: Option<String>,
 }
 
 impl Page {
-    /// The unit of time in words; empty where it is not known.
-    pub fn unit(&self, summary: &Summary) -> String {
-        let days = summary.roles.asked.dates.as_ref().map(|_| "days".to_string());
-        self.time_unit.clone().or(days).unwrap_or_default()
+    /// What the arms, the time and the covariates of a run are called.
+    pub fn names(&self, summary: &Summary) -> Names {
+        Names::of(summary, self.time_unit.as_deref())
     }
 }
 
@@ -44,29 +46,40 @@ struct Source<'a> {
 struct Builder {
     body: String,
     contents: Contents,
-    open: bool,
+    end: &'static str,
     figures: usize,
     tables: usize,
     look: Look,
 }
 
 impl Builder {
+    /// A section of page one, whose heading is for those who cannot see the page.
+    fn plain_section(&mut self, id: &'static str, title: &str) {
+        self.close();
+        let title_html = escaped(title);
+        let _ = write!(
+            self.body,
+            "<section id=\"{id}\" class=\"page-one\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\" class=\"unseen\">{title_html}</h2>\n"
+        );
+        self.contents.push((id, title.to_string()));
+        self.end = "</section>\n";
+    }
+
+    /// A section of the appendix, which can be folded.
     fn section(&mut self, id: &'static str, title: &str) {
         self.close();
         let title_html = escaped(title);
         let _ = write!(
             self.body,
-            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title_html}</h2>\n"
+            "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<details open>\n<summary><h2 id=\"{id}-title\">{title_html}</h2></summary>\n"
         );
         self.contents.push((id, title.to_string()));
-        self.open = true;
+        self.end = "</details>\n</section>\n";
     }
 
     fn close(&mut self) {
-        if self.open {
-            self.body.push_str("</section>\n");
-        }
-        self.open = false;
+        self.body.push_str(self.end);
+        self.end = "";
     }
 
     fn heading(&mut self, words: &str) {
@@ -105,6 +118,11 @@ impl Builder {
     }
 }
 
+/// Text with a true minus sign.
+pub(crate) fn true_minus_text(cell: &str) -> String {
+    true_minus(cell.to_string())
+}
+
 /// A number with a true minus sign.
 fn true_minus(cell: String) -> String {
     match cell.strip_prefix('-') {
@@ -113,27 +131,35 @@ fn true_minus(cell: String) -> String {
     }
 }
 
+/// Where the appendix begins.
+const APPENDIX: &str = "<h2 id=\"appendix\" class=\"appendix\">Appendix</h2>\n";
+
 /// The page of a run.
 pub fn run_page(words: &Page, cohort: &Cohort, analysis: &Analysis, summary: &Summary) -> String {
-    let title = words.title.as_deref().unwrap_or("Does treatment change whether, and when?");
+    let question = words.names(summary).question();
+    let title = words.title.as_deref().unwrap_or(&question);
     let mut b = Builder {
         body: String::new(),
         contents: Vec::new(),
-        open: false,
+        end: "",
         figures: 0,
         tables: 0,
-        look: Look { time_unit: words.unit(summary), ..Look::default() },
+        look: Look { names: words.names(summary), ..Look::default() },
     };
     let source = Source { cohort, analysis, summary };
     sections::all(&mut b, &source);
     b.close();
+    let appendix = b.body.find(APPENDIX).unwrap_or(b.body.len());
+    let list = crate::plot::page::contents_list(&b.contents[1..]);
+    b.body.insert_str((appendix + APPENDIX.len()).min(b.body.len()), &list);
     let mut lead: Vec<String> = words.about.clone().into_iter().collect();
     if dvim::internal::simulate::is_synthetic(cohort) {
         lead.push(crate::comparison::SYNTHETIC_NOTE.into());
     }
-    if lead.is_empty() {
-        lead.push(sections::where_from(summary));
+    if words.title.is_some() {
+        lead.push(question.clone());
     }
+    lead.extend(words.names(summary).patients().map(str::to_string));
     let foot = format!(
         "dvim {}, seed {}. Every number in the tables is in summary.json, effects.csv or weights.csv of the run, or is printed by dvim match.",
         summary.version, summary.options.seed

@@ -3,13 +3,14 @@
 
 use super::{Builder, Source};
 use crate::figures;
+use crate::names::Names;
 use crate::text::{
     READING_ORDER, by_weight, clip, decimals_between, decimals_of, group_patients, grouped, made_of, outcome, percent,
     short, signed_fixed, value_of,
 };
 use dvim::internal::arm::ByArm;
 use dvim::internal::audit::individual::examples;
-use dvim::internal::cohort::Cohort;
+use dvim::internal::cohort::{Arm, Cohort};
 use dvim::internal::effect::Effect;
 use dvim::internal::estimand::Estimand;
 use dvim::internal::inspect::{MatchGroup, UnitGroups};
@@ -23,28 +24,35 @@ const COVARIATES: usize = 8;
 pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
     b.section("examples", "Three patients, and the patients most like them");
-    b.say("Those at the 10, 50 and 90 % quantiles of the cure effect, among patients without a flag: nobody chose them. dvim match RUN ID shows any other.");
+    let names = b.look.names.clone();
+    b.say("The patients at the 10, 50 and 90 % quantiles of the effect on whether, among those without a flag: nobody chose them. dvim match RUN ID shows any other.");
     for q in examples(analysis) {
         let (unit, effect) = (analysis.units[q] as usize, &analysis.effects[q]);
         let groups = analysis.fit.match_groups(cohort, unit);
         let id = cohort.ids().text(unit).into_owned();
         b.heading(&format!("Patient {}", clip(&id, 40)));
         b.say(&format!(
-            "{} arm, time {}, {}. {}",
-            figures::arm_name(cohort, cohort.arm(unit)),
-            short(cohort.time(unit)),
+            "{}, {}, {}. {}",
+            b.look.names.head(cohort.arm(unit)),
+            match b.look.names.unit.as_str() {
+                "" => format!("time {}", short(cohort.time(unit))),
+                _ => b.look.names.time(&short(cohort.time(unit))),
+            },
             outcome(cohort, unit),
-            effect_words(effect, cohort.horizon(), s.options.confidence)
+            effect_words(&b.look.names, effect, cohort.horizon(), s.options.confidence)
         ));
         if let Some(c) = &effect.corrected {
             b.say(&format!(
-                "Cure effect. {} Time effect. {} The groups alone give {} points and {}. Of such patients {} are event-free at the horizon if treated, {} if not.",
+                "Whether. {} When. {} The groups alone give {} points and {}. Of such patients {} are {} with {}, {} with {}.",
                 made_of(effect, Estimand::Cure, group_patients(&groups, Estimand::Cure)).unwrap_or_default(),
                 made_of(effect, Estimand::Time, group_patients(&groups, Estimand::Time)).unwrap_or_default(),
                 signed_fixed(100.0 * effect.cure_matched(), 1),
-                effect.time_matched().map_or("an undefined time effect".into(), |t| signed_fixed(t, decimals_of(t))),
+                effect.time_matched().map_or("no difference in time".into(), |t| names.time(&signed_fixed(t, decimals_of(t)))),
                 percent(c.cure_probability.treated),
-                percent(c.cure_probability.control)
+                names.state(),
+                names.arm(Arm::Treated),
+                percent(c.cure_probability.control),
+                names.arm(Arm::Control)
             ));
         }
         for (pair, side) in [(&groups.cure, Estimand::Cure), (&groups.time, Estimand::Time)] {
@@ -54,11 +62,13 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
                     figures::patient(cohort, pair, side, Some(effect), own, s.horizon, s.options.confidence, look).svg()
                 },
                 &format!(
-                    "Patient {}: the {} treated and {} control patients most alike under the metric for {}.",
+                    "Patient {}: the {} patients with {} and the {} with {} who are most alike for {}.",
                     clip(&id, 40),
                     grouped(pair.treated.size()),
+                    names.arm(Arm::Treated),
                     grouped(pair.control.size()),
-                    side.name()
+                    names.arm(Arm::Control),
+                    side.question().to_lowercase()
                 ),
             );
         }
@@ -69,7 +79,7 @@ pub(super) fn section(b: &mut Builder, source: &Source<'_>) {
     }
 }
 
-fn effect_words(e: &Effect, horizon: f64, confidence: f64) -> String {
+fn effect_words(names: &Names, e: &Effect, horizon: f64, confidence: f64) -> String {
     let level = short(100.0 * confidence);
     let with = |value: f64, scale: f64, i: Option<Interval>| match i {
         Some(i) => {
@@ -81,12 +91,14 @@ fn effect_words(e: &Effect, horizon: f64, confidence: f64) -> String {
     };
     let cure = with(e.cure(), 100.0, Some(e.cure_interval(confidence)));
     let time = e.time().map_or("undefined".into(), |t| with(t, 1.0, e.time_interval(horizon, confidence)));
-    format!("Cure effect {cure} points; time effect {time}.")
+    format!("{}: {cure}. {}: {time}.", names.effect(Estimand::Cure), names.effect(Estimand::Time))
 }
 
 /// What each covariate contributes to the distances in the four groups.
 fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &UnitGroups, id: &str) {
     let Source { cohort, analysis, .. } = *source;
+    let names = b.look.names.clone();
+    let heads = READING_ORDER.map(|z| names.head(z));
     let schema = cohort.schema();
     let metrics = &analysis.fit.description.metrics;
     // The heaviest of either metric, in turn.
@@ -100,7 +112,7 @@ fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &Uni
     let rows = shown.iter().map(|&c| {
         let share = |g: &MatchGroup| percent(g.mean_share(schema[c].columns()));
         vec![
-            clip(&schema[c].label(), 40),
+            clip(&names.listed(&schema[c]), 40),
             value_of(&schema[c], cohort.covariates(unit)),
             short(groups.cure.treated.weights[schema[c].first]),
             share(&groups.cure.treated),
@@ -116,8 +128,8 @@ fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &Uni
         String::new()
     };
     b.table(
-        &format!("Patient {}: the covariates that weigh most, their weights, and the mean share of each in the squared distance to the members of the treated and of the control group.{rest}", clip(id, 40)),
-        &["", "This patient", "Weight, cure", "Treated", "Control", "Weight, time", "Treated", "Control"],
+        &format!("Patient {}: the covariates that weigh most, their weights, and the mean share of each in the squared distance to the members of either group.{rest}", clip(id, 40)),
+        &["", "This patient", "Weight, whether", &heads[0], &heads[1], "Weight, when", &heads[0], &heads[1]],
         rows.collect(),
         &[],
     );
@@ -125,11 +137,12 @@ fn contributions(b: &mut Builder, source: &Source<'_>, unit: usize, groups: &Uni
 
 /// The closest patients of each arm under one metric.
 fn closest(b: &mut Builder, cohort: &Cohort, pair: &ByArm<MatchGroup>, side: Estimand, unit: usize, id: &str) {
+    let names = b.look.names.clone();
     let schema = cohort.schema();
     let mut top = by_weight(cohort, &pair.treated.weights);
     top.truncate(4);
     let values = |i: usize| top.iter().map(|&c| value_of(&schema[c], cohort.covariates(i))).collect::<Vec<_>>();
-    let mut own = vec![format!("{} (this patient)", clip(id, 24)), cohort.arm(unit).name().into(), String::new()];
+    let mut own = vec![format!("{} (this patient)", clip(id, 24)), names.arm(cohort.arm(unit)).into(), String::new()];
     own.extend([short(cohort.time(unit)), outcome(cohort, unit).into()]);
     own.extend(values(unit));
     let mut rows = vec![own];
@@ -140,7 +153,7 @@ fn closest(b: &mut Builder, cohort: &Cohort, pair: &ByArm<MatchGroup>, side: Est
             let i = i as usize;
             let mut row = vec![
                 clip(&cohort.ids().text(i), 24),
-                arm.name().to_string(),
+                names.arm(arm).to_string(),
                 short(distance),
                 short(cohort.time(i)),
                 outcome(cohort, i).into(),
@@ -149,13 +162,13 @@ fn closest(b: &mut Builder, cohort: &Cohort, pair: &ByArm<MatchGroup>, side: Est
             rows.push(row);
         }
     }
-    let names: Vec<String> = top.iter().map(|&c| clip(&schema[c].label(), 24)).collect();
+    let heads: Vec<String> = top.iter().map(|&c| clip(&names.listed(&schema[c]), 24)).collect();
     let mut columns = vec!["Patient", "Arm", "Distance", "Time", "Outcome"];
-    columns.extend(names.iter().map(String::as_str));
+    columns.extend(heads.iter().map(String::as_str));
     let caption = format!(
-        "Patient {}: the {LISTED} closest others of each arm under the metric for {}, with the covariates that weigh most in it.",
+        "Patient {}: the {LISTED} closest others of each arm for {}, with the covariates that weigh most in it.",
         clip(id, 40),
-        side.name()
+        side.question().to_lowercase()
     );
     b.table(&caption, &columns, rows, &[1, 4]);
 }

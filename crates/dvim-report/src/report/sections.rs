@@ -1,97 +1,76 @@
 //! The sections of the page, in the order in which a person reads them.
 
-use super::{Builder, Source, methods, patients};
-use crate::audit::{
-    AuditRecord, BalanceRecord, ChoiceRecord, FollowUpRecord, SHOWN, VariesRecord, uses, with_interval,
-};
+use super::{Builder, Source, estimand, front, methods, patients};
+use crate::audit::{AuditRecord, BalanceRecord, ChoiceRecord, FollowUpRecord, VariesRecord, uses};
 use crate::figures;
+use crate::journal;
 use crate::learning;
+use crate::names::Names;
 use crate::plot::page::escaped;
 use crate::record::{ModelRecord, PartRecord, Summary};
 use crate::spell::CommandLine;
 use crate::text::{
-    about_averages, answer, clip, decimals_between, decimals_of, fixed, gained_time, grouped, named_flag, percent,
-    short, signed, signed_fixed, split_spread_sentence, worries,
+    READING_ORDER, clip, decimals_between, fixed, grouped, named_flag, percent, short, signed, signed_fixed,
+    split_spread_sentence, worries,
 };
 use dvim::internal::audit::individual::examples;
+use dvim::internal::cohort::Arm;
 use dvim::internal::estimand::Estimand;
 use std::fmt::Write;
 
 /// Rows of a long table; the rest is in the files.
 const MOST_ROWS: usize = 60;
-
-pub(super) fn where_from(s: &Summary) -> String {
-    format!(
-        "{} patients from {}: {} ({}) against {} ({}). Times run to a horizon of {}.",
-        grouped(s.flow.n_units.max(s.counts.treated.n_units + s.counts.control.n_units)),
-        s.input.file,
-        s.roles.labels.treated,
-        "treated",
-        s.roles.labels.control,
-        "control",
-        short(s.horizon)
-    )
-}
+const MOST_TABLE_ROWS: usize = 80;
 
 pub(super) fn all(b: &mut Builder, source: &Source<'_>) {
     let s = source.summary;
-    the_answer(b, s);
-    curves(b, source);
+    front::section(b, source);
+    b.close();
+    b.body.push_str(super::APPENDIX);
+    estimand::section(b, s);
     who(b, s);
-    averages(b, source);
-    individual(b, source);
-    metrics(b, source);
+    checks(b, s);
     match &s.audit {
         Some(audit) => {
             balance(b, s, audit);
             follow_up(b, source, audit);
-            sensitivity(b, s, audit);
         }
         None => {
-            b.section("audit", "Can it be relied on?");
+            b.section("audit", "Balance, follow-up, sensitivity");
             b.say("This run was made without the audit: balance, overlap, follow-up and sensitivity are not in its files. dvim audit RUN computes and prints them; dvim fit without --no-audit stores them.");
         }
     }
+    averages(b, source);
+    individual(b, source);
+    metrics(b, source);
     models(b, source);
+    if let Some(audit) = &s.audit {
+        sensitivity(b, s, audit);
+    }
     patients::section(b, source);
     methods::section(b, s);
 }
 
-fn the_answer(b: &mut Builder, s: &Summary) {
-    b.section("answer", "The answer");
-    let [cure, time] = answer(s, &b.look.time_unit);
-    let _ = write!(b.body, "<div class=\"answer\">\n<p class=\"lead\">{} {}</p>\n", escaped(&cure), escaped(&time));
+/// Every reason of the verdict, notes included, and how often such verdicts were wrong.
+fn checks(b: &mut Builder, s: &Summary) {
+    b.section("checks", "Checks");
     match &s.verdict {
         Some(v) => {
             let (said, reasons) = v.lines(&CommandLine);
-            for (of, words) in [&v.cure_effect, &v.time_effect].into_iter().zip(said) {
-                let class = verdict_class(&of.support);
-                let _ = writeln!(b.body, "<p class=\"verdict {class}\">{}</p>", escaped(&words));
-            }
+            said.iter().for_each(|words| b.say(words));
             b.list("reasons", reasons);
         }
-        None => b.say("Whether the data support it was not judged: the run has no audit."),
+        None => b.say("Whether the data support the answer was not judged: the run has no audit."),
     }
-    if let Some(words) = gained_time(s, &b.look.time_unit) {
-        b.say(&words);
-    }
-    b.body.push_str("</div>\n");
-    b.say("Both effects are causal only if nothing unmeasured decided on treatment and outcome, and if censoring does not depend on the event time given the covariates. No data can show this; the section on sensitivity says what it would take to overturn the answer.");
     for why in s.audit.iter().flat_map(|a| &a.left_out) {
-        b.say(&format!("Left out: {why}."));
-    }
-}
-
-fn verdict_class(support: &str) -> &'static str {
-    match support {
-        "supported" => "good",
-        "not_reliable" => "bad",
-        _ => "mixed",
+        b.say(&format!("Not in this report: {why}."));
     }
 }
 
 fn who(b: &mut Builder, s: &Summary) {
-    b.section("who", "Who was compared");
+    b.section("who", "Patients");
+    let names = b.look.names.clone();
+    let heads = READING_ORDER.map(|z| names.head(z));
     let (t, c) = (&s.counts.treated, &s.counts.control);
     let mut flow = vec![("", format!("rows of {}", s.input.file), grouped(s.flow.n_rows))];
     flow.extend(
@@ -123,81 +102,48 @@ fn who(b: &mut Builder, s: &Summary) {
         rows.push(row("of whom trained the cure models", t.n_training, c.n_training));
         rows.push(row("of whom are estimated and matched with", t.n_estimation, c.n_estimation));
     }
-    rows.push(row("Events before the horizon", t.n_events, c.n_events));
+    rows.push(row(&format!("Events {}", names.within()), t.n_events, c.n_events));
     if let Some((t, c)) = t.n_competing.zip(c.n_competing) {
-        rows.push(row("Events of other causes before the horizon", t, c));
+        rows.push(row(&format!("Events of other causes {}", names.within()), t, c));
     }
     rows.extend([
-        row("Censored before the horizon", t.n_censored, c.n_censored),
+        row(&format!("Lost to follow-up {}", names.within()), t.n_censored, c.n_censored),
         row("Event-free and followed to the horizon", t.n_at_risk, c.n_at_risk),
     ]);
-    b.table("The two arms.", &["", "Treated", "Control"], rows, &[]);
+    b.table("The two arms.", &["", &heads[0], &heads[1]], rows, &[]);
 
     if s.baseline.is_empty() {
         b.say("The baseline table is not in the files of this run: it was written by an older dvim.");
         return;
     }
-    let mut shown: Vec<_> = s.baseline.iter().collect();
-    let all = shown.len();
-    if all > MOST_ROWS {
-        let size = |r: &crate::findings::BaselineRecord| r.difference.map_or(0.0, f64::abs);
-        shown.sort_by(|x, y| size(y).total_cmp(&size(x)));
-        shown.truncate(MOST_ROWS);
-    }
-    let rows = shown.iter().map(|r| {
-        let cell = |a: &crate::findings::ArmBaselineRecord| match r.level {
-            Some(_) => format!("{} ({})", grouped(a.n_units), percent(a.mean)),
-            None => {
-                let d = decimals_of(2.5 * r.arms.treated.sd.max(r.arms.control.sd)) + 1;
-                format!("{} ({})", fixed(a.mean, d), fixed(a.sd, d))
-            }
-        };
-        let name = match &r.level {
-            Some(level) => format!("{} = {}", clip(&r.covariate, 40), clip(level, 30)),
-            None => clip(&r.covariate, 60),
-        };
-        vec![
-            name,
-            cell(&r.arms.treated),
-            cell(&r.arms.control),
-            r.difference.map_or("constant".into(), |d| signed_fixed(d, 2)),
-        ]
-    });
-    let more = if all > MOST_ROWS {
-        format!(" The {MOST_ROWS} rows with the largest differences, of {all}; all are in summary.json.")
-    } else {
-        String::new()
+    let mut table = journal::baseline(s, &names);
+    let all = table.rows.len();
+    table.rows.truncate(MOST_TABLE_ROWS);
+    let more = match all > MOST_TABLE_ROWS {
+        true => format!(" The first {MOST_TABLE_ROWS} rows of {all}; dvim table RUN baseline writes all of them."),
+        false => String::new(),
     };
-    let caption = format!(
-        "Covariates by arm, all {} patients, before matching: mean (standard deviation) of a number, patients (share) of a level. The last column is the standardised difference, treated less control; beyond 0.1 the arms are commonly called different.{more}",
-        grouped(t.n_units + c.n_units)
-    );
-    b.table(&caption, &["", "Treated", "Control", "Difference"], rows.collect(), &[]);
+    b.tables += 1;
+    let name = format!("Table {}.", b.tables);
+    b.body += &table.html_table(&name, &format!("{}. {}{more}", table.title, table.notes.join(" ")));
 }
 
 fn averages(b: &mut Builder, source: &Source<'_>) {
     let s = source.summary;
-    b.section("averages", "The two average effects");
-    let cell = |estimand: &str, population: &str, scale: f64| {
-        s.average(estimand, population).map_or(String::new(), |a| with_interval(a, scale))
-    };
-    let rows = SHOWN.into_iter().filter(|x| s.average(x.0, "all").is_some()).map(|(estimand, name, scale)| {
-        [name.trim().to_string()]
-            .into_iter()
-            .chain(["all", "treated", "control"].map(|p| cell(estimand, p, scale)))
-            .collect()
-    });
-    let with = if s.average("cure_effect", "all").is_some_and(|a| a.low.is_some()) {
-        format!("with {} % intervals by unit", short(100.0 * s.options.confidence))
-    } else {
-        "without intervals: this run has none".into()
-    };
-    let caption = format!(
-        "Averages over the estimated patients, {with}. Cure in percentage points, or percent of patients; time in {}.",
-        unit_words(&b.look.time_unit)
-    );
-    let caption = [Some(caption.as_str()), about_averages(s)].into_iter().flatten().collect::<Vec<_>>().join(" ");
-    b.table(&caption, &["", "All", "Treated", "Control"], rows.collect(), &[]);
+    b.section("averages", "Average effects");
+    let names = b.look.names.clone();
+    let tables = [Some(journal::averages(s, &names)), journal::subgroups(s, &names)];
+    for table in tables.into_iter().flatten() {
+        b.tables += 1;
+        let name = format!("Table {}.", b.tables);
+        b.body += &table.html_table(&name, &format!("{}. {}", table.title, table.notes.join(" ")));
+    }
+    if let Some(split) = figures::gained(s, &b.look) {
+        b.figure(
+            |look| figures::gained(s, look).as_ref().unwrap_or(&split).svg(),
+            "Event-free time gained up to the horizon, and its two parts, which add up to it exactly: fewer have the event, and it comes later.",
+        );
+    }
     for side in Estimand::BOTH {
         let by = s.audit.as_ref().is_some_and(|a| !a.by.is_empty());
         let tail =
@@ -205,35 +151,32 @@ fn averages(b: &mut Builder, source: &Source<'_>) {
         b.figure(
             |look| figures::averages(s, side, look).svg(),
             &format!(
-                "The average {} effect of all patients, of each arm{tail}. Squares grow with the number of patients.",
-                side.name()
+                "{}, over all patients, over those of each arm{tail}. Squares grow with the number of patients.",
+                names.effect(side)
             ),
         );
     }
 }
 
-fn unit_words(unit: &str) -> String {
-    if unit.is_empty() { "the unit of the time column".into() } else { unit.to_string() }
-}
-
 fn individual(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
-    b.section("patients", "How effects differ between patients");
+    b.section("patients", "Differences between patients");
+    let names = b.look.names.clone();
     for side in Estimand::BOTH {
         b.figure(
             |look| figures::effects(analysis, s, side, look).svg(),
-            &format!("The {} effect of each estimated patient. The spread holds true differences and the error of each estimate; the line is the average with its interval.", side.name()),
+            &format!("{}, for each patient. The spread holds true differences and the error of each estimate; the line is the average with its interval.", names.effect(side)),
         );
     }
     if let Some(i) = &s.individual {
-        let rows = [("Cure effect, points", &i.cure_effect, 100.0), ("Time effect", &i.time_effect, 1.0)];
-        let rows = rows.iter().filter_map(|(name, spread, scale)| {
+        let rows = [(Estimand::Cure, &i.cure_effect, 100.0), (Estimand::Time, &i.time_effect, 1.0)];
+        let rows = rows.iter().filter_map(|(side, spread, scale)| {
             let x = spread.as_ref()?;
             let d = decimals_between(scale * x.quantiles[1], scale * x.quantiles[5]);
             let share = |n: usize, of: Option<f64>| {
                 of.map_or("no intervals".into(), |v| format!("{} ({})", grouped(n), percent(v)))
             };
-            let mut row = vec![name.to_string()];
+            let mut row = vec![names.effect(*side)];
             row.extend([1, 2, 3, 4, 5].map(|q| signed_fixed(scale * x.quantiles[q], d)));
             row.extend([share(x.n_below, x.share_below), share(x.n_above, x.share_above)]);
             Some(row)
@@ -253,16 +196,16 @@ fn individual(b: &mut Builder, source: &Source<'_>) {
     let picked = examples(analysis);
     b.figure(
         |look| figures::plane(cohort, analysis, s, &picked, look).svg(),
-        "Each patient's cure effect against the same patient's time effect; many patients are counted in cells, none is left out. The crosses are the intervals of the average and of the three patients shown below: they say how far single points may be off.",
+        "Each patient's effect on whether against the same patient's effect on when; many patients are counted in cells, none is left out. The crosses are the intervals of the average and of the three patients shown below: they say how far single points may be off.",
     );
     if let Some(i) = &s.individual {
         let (q, c) = (&i.quadrants, &i.certain);
         let row = |name: &str, n: usize, sure: usize| vec![name.to_string(), grouped(n), grouped(sure)];
         let rows = vec![
-            row("Cures more, delays events", q.more_later, c.more_later),
-            row("Cures more, hastens events", q.more_sooner, c.more_sooner),
-            row("Cures fewer, delays events", q.fewer_later, c.fewer_later),
-            row("Cures fewer, hastens events", q.fewer_sooner, c.fewer_sooner),
+            row("More event-free, later events", q.more_later, c.more_later),
+            row("More event-free, earlier events", q.more_sooner, c.more_sooner),
+            row("Fewer event-free, later events", q.fewer_later, c.fewer_later),
+            row("Fewer event-free, earlier events", q.fewer_sooner, c.fewer_sooner),
         ];
         b.table(
             "Patients by the signs of their two estimates, and those of them both of whose intervals exclude zero.",
@@ -272,14 +215,13 @@ fn individual(b: &mut Builder, source: &Source<'_>) {
         );
     }
     if let Some(of) = s.audit.as_ref().map(|a| &a.heterogeneity).filter(|h| !h.is_empty()) {
-        heterogeneity(b, of);
+        heterogeneity(b, of, &names);
     }
 }
 
-fn heterogeneity(b: &mut Builder, of: &[VariesRecord]) {
+fn heterogeneity(b: &mut Builder, of: &[VariesRecord], names: &Names) {
     let rows = of.iter().map(|v| {
-        let (scale, name) =
-            if v.estimand == "cure_effect" { (100.0, "Cure effect, points") } else { (1.0, "Time effect") };
+        let (scale, side) = if v.estimand == "cure_effect" { (100.0, Estimand::Cure) } else { (1.0, Estimand::Time) };
         let fifth = |f: Option<&crate::audit::FifthRecord>| {
             f.map_or(String::new(), |f| {
                 let d = decimals_between(scale * f.low, scale * f.high);
@@ -292,7 +234,7 @@ fn heterogeneity(b: &mut Builder, of: &[VariesRecord]) {
             })
         };
         vec![
-            name.to_string(),
+            names.effect(side),
             format!("{:.2} (se {:.2})", v.slope.estimate, v.slope.se),
             fifth(v.fifths.first()),
             fifth(v.fifths.last()),
@@ -311,34 +253,11 @@ fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
 }
 
-fn curves(b: &mut Builder, source: &Source<'_>) {
-    let s = source.summary;
-    let adjusted = s.audit.as_ref().is_some_and(|a| !a.curves.is_empty());
-    b.section("curves", if adjusted { "Event-free over time" } else { "The two arms as they were seen" });
-    if adjusted {
-        b.figure(
-            |look| figures::arms(source.cohort, s, "all", look).map_or_else(|why| why, |f| f.svg()),
-            "Event-free survival had all patients been in one arm, and had all been in the other, adjusted for the covariates, with numbers at risk as seen. The difference in points stands at the horizon H.",
-        );
-        if let Some(split) = figures::gained(s, &b.look) {
-            b.figure(
-                |look| figures::gained(s, look).as_ref().unwrap_or(&split).svg(),
-                "Event-free time that treatment gives up to the horizon (RMST), and its two parts, which add up to it exactly: fewer have the event, and it comes later.",
-            );
-        }
-        return;
-    }
-    b.figure(
-        |look| figures::curves(source.cohort, s.options.confidence, look).svg(),
-        "Kaplan–Meier curve of each arm with pointwise bands, not adjusted for covariates, and the numbers at risk. The level at the horizon H is the plateau: the share of patients who are event-free there. The marks under the curves are the mean event times of those who are not.",
-    );
-}
-
 fn metrics(b: &mut Builder, source: &Source<'_>) {
-    b.section("metrics", "Which covariates matter for cure, and which for time");
+    b.section("metrics", "Covariates that decide who is similar");
     b.figure(
         |look| figures::weights(source.cohort, &source.analysis.fit, look).svg(),
-        "Weight of each covariate in the metric under which patients are matched for the cure effect, and in that for the time effect. Patients are alike where the covariates with large weights agree.",
+        "How much each covariate counts in finding similar patients: for whether the event happens, and for when. Patients are alike where the covariates with large weights agree.",
     );
 }
 
@@ -351,7 +270,7 @@ fn balance(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
     let caption = if of.covariates.iter().any(|c| c.average.is_some()) {
         "Standardised difference of each covariate between the arms: as they are, and weighted as the averages weigh patients (by the inverse chance of their treatment)."
     } else {
-        "Standardised difference of each covariate between the arms, among the estimated patients: before matching, in the groups matched for cure, and in those matched for time. A covariate without weight in a metric need not be balanced under it."
+        "Standardised difference of each covariate between the arms, among the estimated patients: before matching, in the groups matched for whether, and in those matched for when. A covariate without weight in a metric need not be balanced under it."
     };
     b.figure(|look| figures::balance(of, look).svg(), caption);
     let rows = of.uses.iter().map(|u| {
@@ -375,6 +294,7 @@ fn balance(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
 }
 
 fn overlap(b: &mut Builder, s: &Summary, of: &BalanceRecord) {
+    let heads = READING_ORDER.map(|z| b.look.names.head(z));
     if let (Some([t, c]), Some(extreme), Some(outside)) =
         (of.propensity, of.propensity_extreme_share, of.propensity_outside_share)
     {
@@ -391,7 +311,7 @@ fn overlap(b: &mut Builder, s: &Summary, of: &BalanceRecord) {
         b.table(
             &caption,
             &["", "1 %", "25 %", "Median", "75 %", "99 %", "Outside"],
-            vec![row("Treated", t, outside[0]), row("Control", c, outside[1])],
+            vec![row(&heads[0], t, outside[0]), row(&heads[1], c, outside[1])],
             &[],
         );
     }
@@ -411,7 +331,8 @@ fn overlap(b: &mut Builder, s: &Summary, of: &BalanceRecord) {
 }
 
 fn follow_up(b: &mut Builder, source: &Source<'_>, audit: &AuditRecord) {
-    b.section("follow-up", "Does follow-up reach the horizon?");
+    b.section("follow-up", "Follow-up");
+    let heads = READING_ORDER.map(|z| b.look.names.head(z));
     b.list("", audit.follow_up.iter().map(|f| format!("{}.", sentence(&f.words))));
     let confidence = source.summary.options.confidence;
     b.figure(
@@ -423,9 +344,10 @@ fn follow_up(b: &mut Builder, source: &Source<'_>, audit: &AuditRecord) {
         [name.to_string()].into_iter().chain(audit.follow_up.iter().map(f)).collect()
     };
     let rows = vec![
+        row("Median follow-up (reverse Kaplan–Meier)", &|f| f.median_follow_up.map_or("not reached".into(), short)),
         row("At risk at the horizon", &|f| grouped(f.n_at_risk)),
-        row("Height of the plateau", &|f| percent(f.plateau_height)),
-        row("Length of the plateau", &|f| short(f.plateau_length)),
+        row("Event-free at the horizon, not adjusted", &|f| percent(f.plateau_height)),
+        row("From the last event to the horizon", &|f| short(f.plateau_length)),
         row("Last event before the horizon", &|f| maybe(f.last_event)),
         row("Last recorded time", &|f| short(f.last_time)),
         row("Events recorded after the horizon", &|f| grouped(f.n_events_after)),
@@ -434,7 +356,7 @@ fn follow_up(b: &mut Builder, source: &Source<'_>, audit: &AuditRecord) {
         row("The tail goes on: p (small: yes)", &|f| f.p_extrapolated.map_or("undefined".into(), p_value)),
         row("Further events if it does, % of patients", &|f| maybe(f.extrapolated_further.map(|v| 100.0 * v))),
     ];
-    b.table("Follow-up of all patients and of each arm.", &["", "All", "Treated", "Control"], rows, &[]);
+    b.table("Follow-up of all patients and of each arm.", &["", "All", &heads[0], &heads[1]], rows, &[]);
 }
 
 /// With a capital letter.
@@ -444,13 +366,14 @@ fn sentence(words: &str) -> String {
 }
 
 fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
-    b.section("sensitivity", "What it would take to overturn it");
+    b.section("sensitivity", "Sensitivity: what it would take to overturn the answer");
+    let names = b.look.names.clone();
     if !audit.horizons.is_empty() {
         b.heading("Another horizon");
         for side in Estimand::BOTH {
             b.figure(
                 |look| figures::horizon(audit, s.horizon, side, look).svg(),
-                &format!("The average {} effect had the horizon been another, with pointwise intervals.", side.name()),
+                &format!("{}, had the horizon been another, with pointwise intervals.", names.effect(side)),
             );
         }
     }
@@ -471,7 +394,7 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
         let rows = audit.group_sizes.iter().chain(&audit.seeds).map(row).collect();
         b.table(
             "The averages, and the spread between patients (sd), at other group sizes K, on the same patients (at most 1,000 of them, taken evenly by id), and at other seeds.",
-            &["K", "Seed", "Cure effect, points", "sd", "Time effect", "sd", "Undefined"],
+            &["K", "Seed", "Whether, points", "sd", "When", "sd", "Undefined"],
             rows,
             &[],
         );
@@ -487,26 +410,33 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
             .iter()
             .map(|[g, low, high]| vec![short(*g), signed_fixed(100.0 * low, 1), signed_fixed(100.0 * high, 1)]);
         let caption = format!(
-            "What remains of the average cure effect (points) under an unmeasured confounder whose risk ratios with treatment and with cure are both Γ. Risk ratios of {} (the E-value) would explain the estimate away, of {} its interval.",
+            "What remains of the difference in the share that is event-free (points) under an unmeasured confounder whose risk ratios with treatment and with being event-free are both Γ. Risk ratios of {} (the E-value) would explain the estimate away, of {} its interval.",
             x.e_value.map_or(String::new(), short),
             x.e_value_interval.map_or(String::new(), short)
         );
         b.table(&caption, &["Γ", "At least", "At most"], rows.collect(), &[]);
     }
     if let Some([least, events, found, cured, most]) = x.censoring {
-        b.heading("Censoring that is not by chance");
+        b.heading("Patients lost to follow-up who are not like those who stayed");
+        let (treated, control) = (names.arm(Arm::Treated), names.arm(Arm::Control));
         let p = |v: f64| signed_fixed(100.0 * v, 1);
         let row = |name: &str, v: f64| vec![name.to_string(), p(v)];
         let rows = vec![
-            row("Censored treated had their event, censored controls were cured", least),
-            row("All censored had their event at once", events),
-            row("The censored are like those who stayed: as estimated", found),
-            row("All censored were cured", cured),
-            row("Censored treated were cured, censored controls had their event", most),
+            row(
+                &format!("Those lost with {treated} had their event, those lost with {control} stayed event-free"),
+                least,
+            ),
+            row("All who were lost had their event at once", events),
+            row("Those who were lost are like those who stayed: as estimated", found),
+            row("All who were lost stayed event-free", cured),
+            row(
+                &format!("Those lost with {treated} stayed event-free, those lost with {control} had their event"),
+                most,
+            ),
         ];
         b.table(
-            "The average cure effect (points) had the censored not been like those who stayed.",
-            &["If", "Cure effect"],
+            "The difference in the share that is event-free (points), had those who were lost not been like those who stayed.",
+            &["If", "Difference"],
             rows,
             &[],
         );
@@ -515,7 +445,7 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
         b.heading("Different patients have the event in the two arms");
         let d = decimals_between(low, high);
         b.say(&format!(
-            "The time effect compares those who have the event under treatment with those who have it under control: {} from the averaged curves. Among patients uncured under both ({} of all, if treatment moves cures in one direction only) it lies between {} and {}.",
+            "The difference in time compares patients who have the event with one treatment with those who have it with the other: {} from the averaged curves. Some have it with one of them only. Among patients who would have the event with either treatment ({} of all, if treatment changes whether in one direction only) the difference lies between {} and {}.",
             signed_fixed(all, d),
             percent(share),
             signed_fixed(low, d),
@@ -529,10 +459,12 @@ fn sensitivity(b: &mut Builder, s: &Summary, audit: &AuditRecord) {
 
 fn models(b: &mut Builder, source: &Source<'_>) {
     let Source { cohort, analysis, summary: s } = *source;
-    b.section("models", "The models, and whether to believe their fit");
+    b.section("models", "Models");
+    let names = b.look.names.clone();
+    let heads = READING_ORDER.map(|z| names.head(z));
     if let Some(words) = learning::models_describe(&analysis.fit) {
         b.say(&learning::sentence(analysis).replace('\n', " "));
-        s.adjusted.iter().filter_map(split_spread_sentence).for_each(|words: String| b.say(&words));
+        s.adjusted.iter().filter_map(|a| split_spread_sentence(a, &names)).for_each(|words| b.say(&words));
         b.say(words);
     }
     let row = |name: &str, f: &dyn Fn(&ModelRecord) -> String| {
@@ -557,13 +489,14 @@ fn models(b: &mut Builder, source: &Source<'_>) {
         }),
         row("Penalty", &|m| if m.certificate.penalty.is_some() { "yes" } else { "none" }.into()),
     ];
-    b.table("The cure model of each arm, with the certificate of its fit.", &["", "Treated", "Control"], rows, &[1, 2]);
+    b.table("The cure model of each arm, with the certificate of its fit.", &["", &heads[0], &heads[1]], rows, &[1, 2]);
     let mut notes: Vec<String> = Vec::new();
-    for (arm, m) in [("treated", &s.models.treated), ("control", &s.models.control)] {
-        notes.extend(m.certificate.flags.iter().map(|f| format!("{arm} arm: {}", named_flag(f, cohort.names()))));
+    for (arm, m) in [(Arm::Treated, &s.models.treated), (Arm::Control, &s.models.control)] {
+        let of = names.arm(arm);
+        notes.extend(m.certificate.flags.iter().map(|f| format!("{of}: {}", named_flag(f, cohort.names()))));
     }
     b.list("", notes);
-    let names = cohort.names();
+    let columns = cohort.names();
     let cell = |p: &PartRecord, j: Option<usize>| {
         let (value, se) = match j {
             None => (p.intercept, p.intercept_se),
@@ -579,15 +512,21 @@ fn models(b: &mut Builder, source: &Source<'_>) {
         vec![name, cell(&t.cure, j), cell(&c.cure, j), cell(&t.latency, j), cell(&c.latency, j)]
     };
     let mut rows = vec![row("intercept".into(), None)];
-    rows.extend(names.iter().enumerate().take(MOST_ROWS).map(|(j, n)| row(clip(n, 40), Some(j))));
-    let more = if names.len() > MOST_ROWS {
-        format!(" The first {MOST_ROWS} of {} covariates; all are in weights.csv.", names.len())
+    rows.extend(columns.iter().enumerate().take(MOST_ROWS).map(|(j, n)| row(clip(&names.column(n), 40), Some(j))));
+    let more = if columns.len() > MOST_ROWS {
+        format!(" The first {MOST_ROWS} of {} covariates; all are in weights.csv.", columns.len())
     } else {
         String::new()
     };
     b.table(
         &format!("Coefficients (standard errors) on scaled covariates: of the logit of cure, and of the log event time of the uncured.{more}"),
-        &["", "Cure, treated", "Cure, control", "Time, treated", "Time, control"],
+        &[
+            "",
+            &format!("Cure, {}", heads[0]),
+            &format!("Cure, {}", heads[1]),
+            &format!("Time, {}", heads[0]),
+            &format!("Time, {}", heads[1]),
+        ],
         rows,
         &[],
     );

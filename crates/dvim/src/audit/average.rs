@@ -176,9 +176,22 @@ impl By {
             }
             None => levels.iter().map(|v| (*v, format!("{} = {v}", self.covariate))).unzip(),
             Some(bins) => {
-                // A bin begins at a quantile; values that are tied stay together, so bins can be fewer than asked.
-                let mut starts: Vec<f64> = (0..bins).map(|b| sorted[b * sorted.len() / bins]).collect();
-                starts.dedup();
+                // A bin begins at a quantile. Values that are tied stay together: where they fill more than a bin, the
+                // next bin begins at the next value.
+                let mut starts = vec![sorted[0]];
+                for b in 1..bins {
+                    let (quantile, last) = (sorted[b * sorted.len() / bins], starts[starts.len() - 1]);
+                    let next =
+                        if quantile > last { Some(quantile) } else { levels.iter().copied().find(|v| *v > last) };
+                    starts.extend(next);
+                }
+                if starts.len() < bins {
+                    return Err(refuse(
+                        format!("{bins} bins were asked for, and {} can be made", starts.len()).into(),
+                        "patients with the same value are in the same bin",
+                        phrase!["use ", Setting::By.to(format!("{}:{}", self.covariate, starts.len()).as_str())],
+                    ));
+                }
                 let name = |b: usize| {
                     let last = sorted.partition_point(|v| starts.get(b + 1).is_none_or(|s| v < s)) - 1;
                     format!("{} {} to {}", self.covariate, round(starts[b]), round(sorted[last]))
@@ -212,6 +225,8 @@ pub struct Populations {
     pub by: Vec<By>,
     /// Their names.
     pub names: Vec<String>,
+    /// For each covariate, where the names of its subgroups begin.
+    first: Vec<usize>,
     /// For each estimated unit the populations that it belongs to, equally many for each.
     of: Vec<u16>,
 }
@@ -221,6 +236,7 @@ impl Populations {
     pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
         let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
         let width = 2 + by.len();
+        let mut starts = Vec::with_capacity(by.len());
         let mut of = vec![0; units.len() * width];
         for (of, &i) in of.chunks_exact_mut(width).zip(units) {
             of[1] = if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 };
@@ -228,10 +244,17 @@ impl Populations {
         for (b, place_of_by) in by.iter().zip(2..) {
             let (found, place) = b.subgroups(cohort, units)?;
             let first = names.len();
+            starts.push(first);
             names.extend(found);
             of.chunks_exact_mut(width).zip(place).for_each(|(o, p)| o[place_of_by] = (first + p) as u16);
         }
-        Ok(Populations { by: by.to_vec(), names, of })
+        Ok(Populations { by: by.to_vec(), names, first: starts, of })
+    }
+
+    /// Each covariate that subgroups were asked for by, with the names of its subgroups.
+    pub fn subgroups(&self) -> impl Iterator<Item = (&By, &[String])> {
+        let end = |k: usize| self.first.get(k + 1).copied().unwrap_or(self.names.len());
+        self.by.iter().enumerate().map(move |(k, by)| (by, &self.names[self.first[k]..end(k)]))
     }
 
     /// The populations that an estimated unit belongs to, by its position among them.

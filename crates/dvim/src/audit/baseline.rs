@@ -15,7 +15,9 @@ pub struct BaselineRow {
     pub covariate: String,
     /// The level; `None` for a number.
     pub level: Option<String>,
-    /// Units that have the level, or the number: control, treated.
+    /// Whether it is a number that is 0 or 1 throughout.
+    pub is_binary: bool,
+    /// Units that have the level, the number, or a 1 where it is 0 or 1: control, treated.
     pub n_units: [usize; 2],
     /// Mean of the number, or share of the level: control, treated.
     pub mean: [f64; 2],
@@ -33,12 +35,14 @@ pub fn baseline(cohort: &Cohort) -> Vec<BaselineRow> {
     let row = |covariate: &str, level: Option<String>, values: [Vec<f64>; 2]| {
         let [(c, vc), (t, vt)] = values.each_ref().map(|v| moments(v, None));
         let spread = (0.5 * (vc + vt)).sqrt();
+        let is_binary = level.is_none() && values.iter().flatten().all(|x| *x == 0.0 || *x == 1.0);
         let there = |v: &Vec<f64>| {
-            if level.is_some() { v.iter().filter(|x| **x == 1.0).count() } else { v.len() }
+            if level.is_some() || is_binary { v.iter().filter(|x| **x == 1.0).count() } else { v.len() }
         };
         let quartile = |v: &Vec<f64>| quantiles(v, [0.25, 0.5, 0.75]);
         BaselineRow {
             covariate: covariate.into(),
+            is_binary,
             n_units: values.each_ref().map(there),
             mean: [c, t],
             sd: [vc.sqrt(), vt.sqrt()],
@@ -95,7 +99,7 @@ mod tests {
         };
         let rows = baseline(&Cohort::from_parts(units, None, 5.0).expect("sound parts"));
         assert_eq!(rows.len(), 1);
-        assert_eq!(rows[0].n_units, [3, 4]);
+        assert_eq!((rows[0].n_units, rows[0].is_binary), ([3, 4], false));
         assert_eq!(rows[0].mean, [2.0, 5.0]);
         let expected = 3.0 / ((1.0f64 + 20.0 / 3.0) / 2.0).sqrt();
         assert!((rows[0].difference.unwrap() - expected).abs() < 1e-14);

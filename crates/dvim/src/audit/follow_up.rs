@@ -87,6 +87,8 @@ pub struct FollowUp {
     pub plateau: f64,
     /// The last recorded time.
     pub last_time: f64,
+    /// Median follow-up by the reverse Kaplan–Meier curve of the recorded times; `None` where it is not reached.
+    pub median: Option<f64>,
     /// Events recorded at H or later: they do not count here, and show what "cured" leaves out.
     pub n_events_after: usize,
     /// Events in the window before H.
@@ -176,6 +178,13 @@ impl FollowUp {
         lost.sort_unstable_by(f64::total_cmp);
         let tenth = (0.1 * n_units as f64).ceil() as usize;
         let first_tenth_lost = lost.get(tenth).copied();
+        // Follow-up ends at censoring; an event, of any cause, hides how much longer it would have gone on.
+        let lost = |(&(time, event), u): (&(f64, bool), &Outcome)| Outcome {
+            entry: u.entry,
+            ..Outcome::plain(time, !event && !u.competing)
+        };
+        let reverse = SurvivalCurve::of_outcomes(recorded.iter().zip(&capped).map(lost).collect());
+        let median = reverse.steps().iter().find(|s| s.survival <= 0.5).map(|s| s.time);
         let curve = SurvivalCurve::of_outcomes(capped);
         let summary = curve.summary(horizon);
         let floor = LATE_SHARE * (1.0 - summary.survival) / (LAST_POSSIBLE * horizon - horizon);
@@ -205,6 +214,7 @@ impl FollowUp {
             last_event,
             plateau: (last_time.min(horizon) - last_event.unwrap_or(0.0)).max(0.0),
             last_time,
+            median,
             n_events_after: recorded.iter().filter(|u| u.1).count() - summary.n_events,
             n_window_events,
             n_window_expected,
@@ -229,23 +239,25 @@ impl FollowUp {
                 100.0 * share
             ),
             None => format!(
-                "{} at risk at the horizon; in the last quarter before it {} events, where {:.1} would be expected if 5 % of events were still to come (p = {:.3})",
+                "{} at risk at the horizon; in the last quarter before it {} events, where {:.1} would be expected if 5 % of events were still to come, p = {:.3}",
                 self.n_at_risk, self.n_window_events, self.n_window_expected, self.p_practical
             ),
         };
         match self.verdict {
-            Verdict::Sufficient => format!("{who}: follow-up suffices ({basis})"),
+            Verdict::Sufficient => format!("{who}: follow-up is long enough ({basis})"),
             Verdict::Over => format!(
                 "{who}: nearly everybody had the event while ten were still at risk, so nobody is left to follow ({basis})"
             ),
             Verdict::StillFalling => format!(
-                "{who}: the horizon is reached, but events may still come after it, so read cured as event-free at the horizon ({basis})"
+                "{who}: patients are followed to the horizon, but events may still come after it, so say event-free at the horizon and not cured ({basis})"
             ),
             Verdict::FewAtHorizon => {
-                format!("{who}: too few reach the horizon for its cure probability to be relied on ({basis})")
+                format!(
+                    "{who}: too few patients are followed to the horizon to rely on the share that is event-free there ({basis})"
+                )
             }
             Verdict::NotReached => {
-                format!("{who}: nobody is followed to the horizon; the cure probability is carried forward ({basis})")
+                format!("{who}: nobody is followed to the horizon; the last value of the curve is used ({basis})")
             }
         }
     }

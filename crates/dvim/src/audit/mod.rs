@@ -14,6 +14,7 @@ pub mod form;
 mod weighted;
 pub mod heterogeneity;
 pub mod individual;
+pub mod interaction;
 mod known;
 pub mod one_step;
 pub mod passes;
@@ -31,6 +32,7 @@ use censored::Dependence;
 use follow_up::FollowUp;
 use form::Form;
 use heterogeneity::{Heterogeneity, Weighted};
+use interaction::{Interaction, interactions};
 use one_step::Scores;
 use passes::{Gather, Group, Walk, part};
 use sensitivity::{AlwaysUncured, AtHorizon, Censoring, Choice, Confounding};
@@ -82,6 +84,8 @@ pub struct Audit {
     pub seeds: Vec<Choice>,
     /// Whether effects differ between patients.
     pub heterogeneity: Heterogeneity,
+    /// Whether average effects differ between the subgroups that were asked for.
+    pub interactions: Vec<Interaction>,
 }
 
 /// Why an audit of the adjusted estimator compares no group sizes.
@@ -117,10 +121,11 @@ impl Audit {
     pub fn of(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<Audit, Error> {
         let populations = Populations::new(cohort, &analysis.units, by)?;
         let walk = Walk::new(cohort, analysis);
-        Ok(match Scores::of(cohort, analysis) {
+        let audit = match Scores::of(cohort, analysis) {
             Some(scores) => Audit::of_corrected(&walk, &scores, &populations),
             None => Audit::of_walk(&walk, &populations),
-        })
+        };
+        Ok(Audit { interactions: interactions(&populations, &audit.averages), ..audit })
     }
 
     /// Averages without intervals and the follow-up of the cohort, for those who want effects alone.
@@ -188,6 +193,7 @@ impl Audit {
             always_uncured: None,
             group_sizes: Vec::new(),
             seeds: Vec::new(),
+            interactions: Vec::new(),
             heterogeneity: Heterogeneity::default(),
         }
     }
@@ -215,6 +221,7 @@ impl Audit {
             always_uncured: None,
             group_sizes: Vec::new(),
             seeds: Vec::new(),
+            interactions: Vec::new(),
             heterogeneity: if by_unit { Heterogeneity::of_walk(walk) } else { Heterogeneity::default() },
             averages,
         }
@@ -251,6 +258,7 @@ impl Audit {
             always_uncured: sensitivity::from_jumps(walk, part(&seen, |s| &s.jumps)),
             group_sizes: sensitivity::group_sizes(walk),
             seeds: Vec::new(),
+            interactions: Vec::new(),
             heterogeneity: Heterogeneity::from_sums(walk, &asked, part(&seen, |s| &s.varies)),
             averages,
         }

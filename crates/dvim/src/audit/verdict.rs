@@ -86,24 +86,24 @@ impl Support {
 
     /// For a person.
     pub fn words(self, side: Estimand) -> String {
-        let what = side.name();
+        let about = side.question();
         match self {
-            Support::Supported => format!(
-                "The data support this {what} effect: its interval excludes zero, and no check stands against it."
-            ),
-            Support::Reserved => format!(
-                "The data point to this {what} effect, whose interval excludes zero, with the reservations listed."
-            ),
+            Support::Supported => {
+                format!("{about}: the data support this answer. Its interval excludes zero, and every check passed.")
+            }
+            Support::Reserved => {
+                format!(
+                    "{about}: the data point to this answer, with the reservations listed. Its interval excludes zero."
+                )
+            }
             Support::NotSettled => {
-                format!("The data do not settle the {what} effect: its interval covers zero, so it may go either way.")
+                format!("{about}: no clear difference. The interval includes zero, so the effect may go either way.")
             }
-            Support::NotReliable => {
-                format!("Do not rely on this {what} effect: a check that it rests on fails, as listed.")
-            }
+            Support::NotReliable => format!("{about}: do not rely on this answer yet. A check fails, as listed."),
             Support::NoInterval => {
-                format!("Whether the data support this {what} effect cannot be said: it has no interval.")
+                format!("{about}: it cannot be said whether the data support this answer, because it has no interval.")
             }
-            Support::Undefined => format!("There is no {what} effect to judge: it is undefined."),
+            Support::Undefined => format!("{about}: there is no answer to judge."),
         }
     }
 }
@@ -334,10 +334,9 @@ fn balance(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
         let corrected = b.covariates.iter().any(|c| c.average.is_some());
         let weight = if corrected { Weight::Reservation } else { weight };
         let Some((_, worst)) = moves.iter().max_by(|x, y| x.0.abs().total_cmp(&y.0.abs())) else { continue };
-        let name = side.name();
         let place = match worst.average {
             Some(_) => "weighted as the averages weigh patients".to_string(),
-            None => format!("in the groups matched for {name}"),
+            None => format!("in the groups matched for {}", side.name()),
         };
         let covariate = worst.covariate.split('=').next().unwrap_or(&worst.covariate);
         reasons.push(Reason {
@@ -345,7 +344,7 @@ fn balance(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
             sides: only(side),
             weight,
             words: format!(
-                "the arms still differ, {place}, most in {} ({:.2} standard deviations): enough to move the average {name} effect by {all:.1} standard errors",
+                "the arms still differ, {place}, most in {} ({:.2} standard deviations): enough to move the average by {all:.1} standard errors",
                 worst.covariate,
                 of(worst).abs()
             ),
@@ -408,8 +407,7 @@ fn form(audit: &Audit, reasons: &mut Vec<Reason>) {
             sides: only(side),
             weight,
             words: format!(
-                "{treatment}: allowing for it moved the average {} effect from {:+.1}{unit} to {:+.1}{unit}, {shift:.1} standard errors, and some of it may be missed still",
-                side.name(),
+                "{treatment}: allowing for it moved the average from {:+.1}{unit} to {:+.1}{unit}, {shift:.1} standard errors, and some of it may be missed still",
                 scale * m.plain,
                 scale * m.estimate,
             ),
@@ -472,7 +470,7 @@ fn matching_bias(audit: &Audit, reasons: &mut Vec<Reason>) {
                 sides: only(side),
                 weight: if turns { Weight::Serious } else { Weight::Reservation },
                 words: format!(
-                    "the models expect that imperfect matches shift the average {name} effect by {:.1} standard errors{tail}",
+                    "the models expect that imperfect matches shift the average by {:.1} standard errors{tail}",
                     (bias / se).abs()
                 ),
                 remedy: Remedy::set("let a model correct the groups", Setting::Estimator, "adjusted"),
@@ -491,10 +489,7 @@ fn splits(analysis: &Analysis, audit: &Audit, reasons: &mut Vec<Reason>) {
                 code: "splits",
                 sides: only(side),
                 weight: Weight::Reservation,
-                words: format!(
-                    "the average {} effect moves by more than its standard error with who trains the models",
-                    side.name()
-                ),
+                words: "the average moves by more than its standard error with who trains the models".into(),
                 remedy: Remedy::set("average over more splits", Setting::Splits, 4 * splits),
             });
         }

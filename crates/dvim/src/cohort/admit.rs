@@ -1,8 +1,8 @@
 //! From a table to units: which rows are left out, and every rule that is broken.
 
 use super::read::{
-    cause_of, distinct, read_clusters, read_dates, read_entries, read_event, read_ids, read_time, read_treatment,
-    read_weights,
+    cause_of, distinct, looks_inverted, read_clusters, read_dates, read_entries, read_event, read_ids, read_time,
+    read_treatment, read_weights,
 };
 use super::suspects::{DUPLICATES, suspects};
 use super::{Arm, Flow, FlowStep, LARGEST_VALUE, Roles, TIE_TOLERANCE, Units, ZeroTime, at_horizon};
@@ -177,11 +177,12 @@ pub(super) fn read_outcomes(table: &Table, roles: &Roles) -> (Option<Outcomes>, 
     let problems = &mut found;
     let column = |name: &str| table.column(name).expect("its presence was checked at the door");
     let time = read_time(column(&roles.time_name()), roles, problems);
-    let event = read_event(column(&roles.event), roles.cause.as_deref(), problems);
+    let event = read_event(column(&roles.event), roles, problems);
     let weight = roles.weights.as_ref().map(|name| read_weights(column(name), problems));
     let cluster = roles.cluster.as_ref().map(|name| read_clusters(column(name), problems));
     let entry = roles.entry_name().map(|name| read_entries(column(&name), time.as_deref(), roles, problems));
     let arms = read_treatment(column(&roles.treatment), roles, problems);
+    problems.extend(looks_inverted(time.as_deref(), event.as_ref().map(|e| &e.0[..]), roles));
     let outcomes = (|| {
         let (time, (event, competing), (arm, labels)) = (time?, event?, arms?);
         // What was asked for and could not be read is a problem already.
@@ -262,7 +263,7 @@ pub(super) fn examine_roles(table: &Table, roles: &Roles, id: Option<&str>, prob
         problems.push(Problem::error(
             Kind::BadHorizon,
             format!("the horizon is {}", roles.horizon),
-            "the horizon is a positive, finite time: it defines who counts as cured",
+            "the horizon is a positive, finite time: it defines who counts as event-free",
             "give it in the unit of the time column, for example 1825 for five years in days",
         ));
     }
@@ -398,8 +399,7 @@ fn keep_rows(kept: &mut Kept<'_>, roles: &Roles) -> bool {
         let name = roles.time_name();
         let n_events = {
             let (time, event) = (&kept.column(&name).values, &kept.column(&roles.event).values);
-            let is_event =
-                |i: usize| cause_of(event, i, roles.cause.as_deref()).is_some_and(|(own, other)| own || other);
+            let is_event = |i: usize| cause_of(event, i, roles).is_some_and(|(own, other)| own || other);
             (0..kept.table.n_rows()).filter(|&i| time.is(i, "0") && is_event(i)).count()
         };
         let dropped = kept.leave_out("time is zero", |t, i| t.column(&name).is_some_and(|c| c.values.is(i, "0")));
@@ -471,7 +471,7 @@ fn drop_missing(kept: &mut Kept<'_>, roles: &Roles) {
             &kept.column(&roles.event).values,
             &kept.column(&roles.treatment).values,
         );
-        let is_event = |i: usize| cause_of(event, i, roles.cause.as_deref()).map(|(own, _)| f64::from(u8::from(own)));
+        let is_event = |i: usize| cause_of(event, i, roles).map(|(own, _)| f64::from(u8::from(own)));
         let first = distinct(kept.column(&roles.treatment), 2);
         let label = roles.treated.clone().or_else(|| first.last().cloned()).unwrap_or_default();
         let is_treated = |i: usize| (!arm.is_missing(i)).then(|| f64::from(u8::from(arm.is(i, &label))));
@@ -603,7 +603,7 @@ pub(super) fn examine_arms(outcomes: &Outcomes, roles: &Roles) -> ((Vec<f64>, Ve
                 Problem::error(
                     Kind::NobodyAtHorizon,
                     format!("in {who} nobody is followed to the horizon {}; follow-up ends at {last}", roles.horizon),
-                    "the cure probability is read off at the horizon, so someone must be at risk there",
+                    "the share that is event-free is read off at the horizon, so someone must be at risk there",
                     format!("choose a horizon of at most {last}"),
                 )
                 .column(&roles.time_name()),

@@ -66,8 +66,20 @@ pub(super) fn read_dates(column: &Column, problems: &mut Vec<Problem>) -> Option
 const CENSORED: [&str; 5] = ["0", "false", "no", "none", "censored"];
 
 /// Whether a row has an event of the cause of interest, and whether of another; `None` if that cannot be read.
-pub(super) fn cause_of(values: &Values, row: usize, cause: Option<&str>) -> Option<(bool, bool)> {
-    let Some(cause) = cause else {
+pub(super) fn cause_of(values: &Values, row: usize, roles: &Roles) -> Option<(bool, bool)> {
+    if roles.censor {
+        // Any code above 0 is a reason of censoring.
+        return match values {
+            Values::Number(v) if v[row] >= 0.0 && v[row].fract() == 0.0 => Some((v[row] == 0.0, false)),
+            Values::Text(t) => match t.get(row)?.to_ascii_lowercase().as_str() {
+                "false" | "0" => Some((true, false)),
+                "true" | "1" => Some((false, false)),
+                _ => None,
+            },
+            _ => None,
+        };
+    }
+    let Some(cause) = roles.cause.as_deref() else {
         return match values {
             Values::Number(v) if v[row] == 0.0 => Some((false, false)),
             Values::Number(v) if v[row] == 1.0 => Some((true, false)),
@@ -220,14 +232,24 @@ pub(super) fn read_time(column: &Column, roles: &Roles, problems: &mut Vec<Probl
 /// Events of the cause of interest, and of others.
 pub(super) fn read_event(
     column: &Column,
-    cause: Option<&str>,
+    roles: &Roles,
     problems: &mut Vec<Problem>,
 ) -> Option<(Vec<bool>, Vec<bool>)> {
     if refuse_missing(column, "the event", problems) {
         return None;
     }
+    let cause = roles.cause.as_deref();
+    if roles.censor && cause.is_some() {
+        problems.push(Problem::error(
+            Kind::EventCoding,
+            phrase![Setting::Censor, " and ", Setting::Cause, " are both given"],
+            "an indicator of censoring tells no causes apart",
+            phrase!["name a column of causes with ", Setting::Event, ", or leave ", Setting::Cause, " out"],
+        ));
+        return None;
+    }
     let n = column.values.len();
-    let read = |i: usize| cause_of(&column.values, i, cause);
+    let read = |i: usize| cause_of(&column.values, i, roles);
     let bad = rows_where(n, |i| read(i).is_none());
     let found = distinct(column, 4);
     if let Some(cause) = cause.filter(|_| bad.is_empty()) {
@@ -255,6 +277,10 @@ pub(super) fn read_event(
     let one_two = found.iter().all(|f| f == "1" || f == "2");
     let causes = found.iter().any(|f| f == "0") && found.iter().all(|f| f.parse::<u8>().is_ok());
     let (rule, remedy) = match cause {
+        _ if roles.censor => (
+            phrase!["censoring is 0 if the event was seen, else 1 or another whole number"],
+            phrase!["recode the column, or name an indicator of the event with ", Setting::Event],
+        ),
         Some(_) => (
             phrase![
                 "where ",
@@ -293,6 +319,44 @@ pub(super) fn read_event(
         .rows(&bad),
     );
     None
+}
+
+/// Share of the longest times that is looked at, and the share of events there that no censoring leaves.
+const LONGEST: f64 = 0.05;
+const NEARLY_ALL: f64 = 0.95;
+/// Fewer rows than this tell nothing of an indicator.
+const ENOUGH_ROWS: usize = 100;
+
+/// A warning where the event looks like its opposite: its column is called after censoring, or nearly all of those who
+/// were followed longest are said to have had the event, though others were censored.
+pub(super) fn looks_inverted(time: Option<&[f64]>, event: Option<&[bool]>, roles: &Roles) -> Option<Problem> {
+    let name = roles.event.to_ascii_lowercase();
+    let is_called = !roles.censor && roles.cause.is_none() && (name == "cnsr" || name.starts_with("cens"));
+    let (time, event) = (time?, event?);
+    let n = time.len();
+    let n_events = event.iter().filter(|e| **e).count();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_unstable_by(|&a, &b| time[b].total_cmp(&time[a]).then(a.cmp(&b)));
+    let last = ((LONGEST * n as f64) as usize).max(1).min(n);
+    let late = order[..last].iter().filter(|&&i| event[i]).count();
+    // Where hardly anybody is censored, everybody has the event in the end.
+    let looks = n >= ENOUGH_ROWS
+        && late as f64 >= NEARLY_ALL * last as f64
+        && (n_events as f64) < 0.5 * n as f64
+        && roles.cause.is_none();
+    let found = match (is_called, looks) {
+        (false, false) => return None,
+        (true, false) => "it is called like an indicator of censoring, and is read as one of events".to_string(),
+        (_, true) => format!(
+            "{late} of the {last} patients who were followed longest have the event, and {n_events} of all {n}: an indicator of censoring looks like this"
+        ),
+    };
+    let remedy = match roles.censor {
+        true => phrase!["if 1 means that the event was seen, use ", Setting::Event.to(roles.event.as_str())],
+        false => phrase!["if 1 means censored, use ", Setting::Censor.to(roles.event.as_str())],
+    };
+    let rule = "an event is 1 if it was seen; in CDISC ADTTE, CNSR is 0 if it was seen";
+    Some(Problem::warning(Kind::EventCoding, found, rule, remedy).column(&roles.event))
 }
 
 /// Case weights: positive numbers.
