@@ -35,7 +35,7 @@ impl Drop for Serving {
 }
 
 /// What an external pointer of R points to.
-fn handle<'a>(pointer: &'a Sexp) -> savvy::Result<&'a Handle> {
+fn handle(pointer: &Sexp) -> savvy::Result<&Handle> {
     pointer.assert_external_pointer()?;
     // SAFETY: R's code makes no external pointers of its own, and hands this crate no others than those of `Handle`.
     let found: *const Handle = unsafe { ExternalPointerSexp(pointer.0).cast_unchecked() };

@@ -9,6 +9,9 @@ mod handle;
 mod table;
 mod value;
 
+// R calls these functions with positional arguments.
+#![allow(clippy::too_many_arguments)]
+
 use answer::{records, to_r_result, Answer, Failure};
 use dvim::internal::cohort::Roles;
 use dvim::internal::ground::Ground;
@@ -464,7 +467,7 @@ fn native_figure(
     let kind = or_refuse!(Kind::parse(kind).map_err(|why| Failure::input(format!("error: {why}"))));
     let (page, path) = (Page { time_unit: value::text(time_unit)?, ..Page::default() }, value::text(path)?);
     start(threads, move |_| {
-        let look = Look { width, time_unit: page.unit(held.summary()) };
+        let look = Look { width, names: page.names(held.summary()) };
         let svg = held.figure(&kind, &look).map_err(|why| Failure::input(format!("error: {why}")))?;
         let Some(path) = path else { return Ok(Answer::Text(svg)) };
         let file = NewFile::plan(&PathBuf::from(path), force, Access::Owner, &[]).map_err(|e| Failure::io(&e))?;

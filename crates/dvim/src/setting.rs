@@ -257,7 +257,7 @@ settings! {
     EventName = Command "event-name": Kind::Text;
     /// A word for patients without the event at the horizon, such as cured, where that is meant [default: event-free]
     CureWord = Command "cure-word": Kind::Text;
-    /// What a column is called, with its unit in brackets, as in 'age=Age [years]'; may be given several times
+    /// What a column is called, with its unit in brackets, as in `age=Age [years]`; may be given several times
     Label = Command "label": Kind::Text;
     /// Write how often each patient is used, the weights that balance rests on
     Uses = Command "uses": Kind::Path;
