@@ -4,13 +4,13 @@
 //! Long work is a job: a function here starts it on threads of its own, and R waits for it in its own code
 //! (`r/R/await.R`). So Ctrl-C, progress and conditions are R's, and no jump of R ever crosses Rust.
 
+// R calls these functions with positional arguments.
+#![allow(clippy::too_many_arguments)]
+
 mod answer;
 mod handle;
 mod table;
 mod value;
-
-// R calls these functions with positional arguments.
-#![allow(clippy::too_many_arguments)]
 
 use answer::{records, to_r_result, Answer, Failure};
 use dvim::internal::cohort::Roles;

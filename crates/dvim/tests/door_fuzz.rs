@@ -143,6 +143,7 @@ fn roles() -> impl Strategy<Value = Roles> {
                     cluster,
                     entry,
                     cause,
+                    ..Roles::default()
                 }
             },
         )
