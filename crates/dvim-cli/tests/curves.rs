@@ -171,10 +171,9 @@ fn who_has_no_curve_is_named() {
 fn match_shows_the_corrected_curve() {
     let desk = Desk::fitted(400, "--splits 10");
     let (id, effect) = desk.effects().into_iter().next().expect("a patient");
-    let (text, _) = desk.run(&format!("match run {id}"), 0);
-    for words in
-        ["The model alone: ", "patients move it to", "Their weight is", "own corrected curves", "before the correction"]
-    {
+    let (text, _) = desk.run(&format!("match run {id} --all"), 0);
+    let shown = "Event-free over time, for this patient";
+    for words in ["The model alone: ", "patients move it to", "Their weight is", shown, "before the correction"] {
         assert!(text.contains(words), "{words}\n{}", &text[..1500.min(text.len())]);
     }
     let (json, _) = desk.run(&format!("match run {id} --json"), 0);

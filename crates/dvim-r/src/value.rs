@@ -105,7 +105,8 @@ fn whole(values: &[i64], gaps: &[bool]) -> Option<Vec<i32>> {
     values.iter().zip(gaps).map(one).collect()
 }
 
-/// What R asks for, as a record: named lists are objects, other lists are arrays, and a vector of one value is that value.
+/// What R asks for, as a record: named lists are objects, other lists are arrays, and a vector of one value is that
+/// value.
 pub fn from_r(value: Sexp) -> savvy::Result<Value> {
     let number = |x: f64| match x {
         x if x.is_nan() => Value::Null,

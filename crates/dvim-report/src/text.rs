@@ -213,7 +213,8 @@ pub fn clip(text: &str, most: usize) -> String {
 /// "treated" first: the order in which a reader expects the arms.
 pub const READING_ORDER: [Arm; 2] = [Arm::Treated, Arm::Control];
 
-/// What `fit` says at its end: something a person can read aloud, then the numbers. Remedies are in the words of `face`.
+/// What `fit` says at its end: something a person can read aloud, then the numbers.
+/// Remedies are in the words of `face`.
 pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Terminal, face: &dyn Face) -> String {
     let names = Names::of(s, None);
     let mut out = format!("{}\n{}\n", names.question(), answer(s, &names).join("\n"));

@@ -241,7 +241,7 @@ impl Told<'_> {
         let (predictor, p) = (&self.models[self.folds[s] as usize].predictor, &self.told[s]);
         let value = match estimand {
             Estimand::Cure => p.cure_logit,
-            Estimand::Time => p.mean_event_time.max(1e-9 * self.setting.cohort.horizon()).ln(),
+            Estimand::Time => libm::log(p.mean_event_time.max(1e-9 * self.setting.cohort.horizon())),
         };
         loss(self.setting, predictor, p, estimand, self.sample[s] as usize, value + added)
     }
