@@ -24,6 +24,8 @@
 #' @param numeric,categorical Covariates that are numbers, or categories, whatever they look like.
 #' @param allow Covariates to take although they look like an outcome, an identifier, a code for unknown values or a mistake;
 #'   `"duplicates"` where rows may repeat each other.
+#' @param labels What the arms, the time, the event and the covariates are called: `list(time_unit = "days", treated =
+#'   "chemotherapy", event = "relapse", covariates = list(age = "Age [years]"))`. Kept in the run; changes no number.
 #' @param imputation The data hold imputed data sets one below the other: the name of the column that numbers them, such
 #'   as `".imp"`.
 #' @param subset Which rows to use, as in [stats::lm()].
@@ -75,8 +77,8 @@
 #' head(fit$effects[, 1:4])
 #' @export
 dvim <- function(formula, data = NULL, treatment, horizon, id = NULL, treated = NULL, control = NULL, weights = NULL,
-                 cluster = NULL, cause = NULL, numeric = NULL, categorical = NULL, allow = NULL, imputation = NULL,
-                 subset = NULL, where = NULL, missing = "refuse", na.action = NULL, zero_time = "refuse", estimator = "adjusted",
+                 cluster = NULL, cause = NULL, numeric = NULL, categorical = NULL, allow = NULL, labels = NULL,
+                 imputation = NULL, subset = NULL, where = NULL, missing = "refuse", na.action = NULL, zero_time = "refuse", estimator = "adjusted",
                  group_size = NULL, splits = NULL, folds = NULL, latency = "auto", learners = "all",
                  penalty = "prior", train_fraction = 0.35, metric = "separate", scale = "standard", seed = 1, exact = NULL,
                  caliper = NULL, exclude_self = FALSE, confidence = 0.95, by = NULL, audit = TRUE, threads = NULL, progress = NULL) {

@@ -129,6 +129,16 @@ options_record <- function(given, all = settings()) {
   options
 }
 
+# What things are called: a named list.
+labels_record <- function(labels) {
+  named <- is.list(labels) && !is.null(names(labels)) && all(nzchar(names(labels)))
+  if (!named) {
+    refuse(sprintf("labels is %s", deparse1(labels)), "labels are a list with names",
+           'use labels = list(time_unit = "days", treated = "chemotherapy")')
+  }
+  labels
+}
+
 # Which column plays which part, of the arguments of a call and the columns that a formula named.
 roles_record <- function(columns, given) {
   where <- given$where
@@ -146,6 +156,7 @@ roles_record <- function(columns, given) {
     missing = read_setting(all$missing, given$missing), zero_time = read_setting(all$zero_time, given$zero_time),
     weights = columns$weights, cluster = columns$cluster, entry = columns$entry, cause = label(given$cause)
   )
+  if (!is.null(given$labels)) asked$labels <- labels_record(given$labels)
   asked
 }
 

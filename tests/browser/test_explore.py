@@ -164,7 +164,7 @@ class Explore(Served):
         self.assert_shows(page, row)
         # Both groups under each metric, with the members that `dvim match` lists.
         matched = json.loads(dvim("match", self.folder / "run", row["id"], "--json"))
-        for tab, group in [("Matched for time: control", matched["time_groups"]["control"]), ("Matched for cure: treated", matched["cure"]["treated"])]:
+        for tab, group in [("Matched for time: Control", matched["time_groups"]["control"]), ("Matched for cure: Treatment", matched["cure"]["treated"])]:
             page.get_by_role("tab", name=tab).click()
             self.until(page, "id => document.querySelector('#members tbody tr:nth-child(2) th a').innerText === id", arg=group["members"][0]["id"])
             ids = page.eval_on_selector_all("#members tbody tr:not(.self) th a", "all => all.map(t => t.innerText)")
@@ -262,7 +262,7 @@ class Explore(Served):
         page = self.at(f"#/patient/{row['id']}?k=40&group=time-treated")
         self.settle(page)
         self.assertEqual(page.locator("#members tbody tr:not(.self)").count(), 40)
-        self.assertEqual(page.get_by_role("tab", selected=True).inner_text(), "Matched for time: treated")
+        self.assertEqual(page.get_by_role("tab", selected=True).inner_text(), "Matched for time: Treatment")
         page.reload()
         self.settle(page)
         self.assertEqual(page.locator("#k").input_value(), "40")

@@ -213,3 +213,12 @@ test_that("survfit draws like survival's", {
   d$arm <- d$treatment
   expect_s3_class(survminer::ggsurvplot(s, data = d), "ggsurvplot")
 })
+
+test_that("labels are used and kept", {
+  d <- dvim_simulate("both-overlap", n = 300, seed = 3)
+  labels <- list(time_unit = "days", treated = "chemotherapy", covariates = list(x1 = "Age [years]"))
+  fit <- dvim(Surv(time, event) ~ x1 + x2, d, treatment, 800, labels = labels, splits = 10)
+  expect_match(fit$text, "With chemotherapy", fixed = TRUE)
+  expect_equal(fit$record$roles$asked$labels$treated, "chemotherapy")
+  expect_error(dvim(Surv(time, event) ~ x1, d, treatment, 800, labels = "days"), class = "dvim_refused")
+})

@@ -208,7 +208,7 @@ test_that("arguments are the settings of the engine", {
   all <- dvim:::settings()
   topic <- vapply(all, function(s) s$topic, "")
   # What the formula says, and what becomes of the result.
-  said <- c("time", "start", "end", "event", "entry", "covariates", "drop", "ties")
+  said <- c("time", "start", "end", "event", "censor", "entry", "covariates", "drop", "ties")
   expected <- c(setdiff(names(all)[topic != "command"], said), "by", "audit", "threads")
   own <- c("formula", "data", "subset", "na.action", "progress")
   expect_setequal(names(formals(dvim)), c(expected, own))
