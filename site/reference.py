@@ -28,6 +28,7 @@ MADE = "<!-- Made by site/reference.py from the code. Change the code, then run 
 
 GROUPS = [
     ("Try it", ["demo", "simulate"]),
+    ("Before a study", ["design"]),
     ("From a table to a run", ["check", "fit", "compare"]),
     ("Look at a run", ["match", "explore", "audit", "rehearse", "report", "curves", "table", "plot"]),
     ("Go on from a run", ["predict", "rerun"]),

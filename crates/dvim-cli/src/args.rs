@@ -110,6 +110,8 @@ pub enum Command {
     Rerun(RerunArgs),
     /// Estimate both effects of a table by every method and compare them
     Compare(CompareArgs),
+    /// Say how likely a planned study is to find its effects, before any patient is seen
+    Design(DesignArgs),
     /// Reproduce the paper's simulation study, table by table
     Study(StudyArgs),
     /// Remove hidden files that a killed dvim left in a directory
@@ -896,6 +898,49 @@ pub struct StudyArgs {
     /// Where to write, and what to go on with
     #[arg(short, long, value_name = "DIR", default_value = "dvim-study")]
     pub output: PathBuf,
+    #[command(flatten)]
+    pub threads: ThreadArgs,
+}
+
+/// `dvim design`.
+#[derive(Args)]
+#[command(
+    after_help = "Example: dvim design --horizon 5 --event-free 0.4 --mean-time 1.5 --cure-effect 0.1 --accrual 2 --study-end 7"
+)]
+pub struct DesignArgs {
+    /// The horizon H: being event-free at H is what is compared. All times of a design have one unit
+    #[arg(long, value_name = "H")]
+    pub horizon: f64,
+    #[arg(long, value_name = "SHARE")]
+    pub event_free: f64,
+    #[arg(long, value_name = "TIME")]
+    pub mean_time: f64,
+    #[arg(long, value_name = "SHARE", default_value = "0", allow_hyphen_values = true)]
+    pub cure_effect: f64,
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true)]
+    pub time_effect: f64,
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true)]
+    pub accrual: f64,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub study_end: Option<f64>,
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    pub dropout: f64,
+    #[arg(long, value_name = "SHARE", default_value = "0.5")]
+    pub treated_share: f64,
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "200,300,400,600,800,1200,1600,2000")]
+    pub sizes: Vec<usize>,
+    #[arg(long, value_name = "LEVEL", default_value = "0.05")]
+    pub alpha: f64,
+    #[arg(long, value_name = "RULE", default_value = "bonferroni", value_parser = words(Setting::Multiplicity))]
+    pub multiplicity: String,
+    #[arg(long, value_name = "SHARE", default_value = "0.8")]
+    pub power: f64,
+    /// Decides every draw
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print JSON for programs
+    #[arg(long)]
+    pub json: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
 }

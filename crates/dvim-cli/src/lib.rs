@@ -166,6 +166,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Rerun(args) => commands::rerun::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Design(args) => commands::design::run(&args),
         Command::Study(args) => commands::study::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
         Command::Completions { shell } => {

@@ -8,7 +8,8 @@
 //! 5. [`consistency`], [`weights`]: the theorems; [`accuracy`], [`coverage`], [`curves`]: the product's own estimators,
 //!    beyond the paper; [`verdict`]: whether its verdicts are right, in [`worlds`] of their own.
 //! 6. [`runner`]: runs jobs on all threads and hands over each record as it is made.
-//! 7. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
+//! 7. [`design`]: the power of a study that is still planned.
+//! 8. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
 //!
 //! No file is touched here: the caller keeps the records and gives back those that it has, so that an interrupted run
 //! goes on where it stopped. A data set depends on the seed, the scenario and the repetition alone, and a table on the
@@ -25,6 +26,7 @@ pub mod accuracy;
 pub mod coverage;
 pub mod curves;
 pub mod verdict;
+pub mod design;
 pub mod runner;
 pub mod table;
 pub mod decomposition;

@@ -285,6 +285,33 @@ settings! {
     Port = Command "port": Kind::Count;
     /// Print the address and open no browser
     NoOpen = Command "no-open": Kind::Switch;
+    /// Design: share of the control arm that is event-free at the horizon, as 0.4
+    EventFree = Command "event-free": Kind::Number;
+    /// Design: mean event time of the control arm's patients who have the event before the horizon
+    MeanTime = Command "mean-time": Kind::Number;
+    /// Design: difference in the event-free share at the horizon, treated less control
+    CureEffect = Command "cure-effect": Kind::Number, "0";
+    /// Design: difference in the mean event time before the horizon, treated less control
+    TimeEffect = Command "time-effect": Kind::Number, "0";
+    /// Design: time over which patients enter, evenly
+    Accrual = Command "accrual": Kind::Number, "0";
+    /// Design: when the study ends, counted from its first patient [default: {accrual} plus {horizon}]
+    StudyEnd = Command "study-end": Kind::Number;
+    /// Design: share of patients lost by the horizon, at a constant hazard
+    Dropout = Command "dropout": Kind::Number, "0";
+    /// Design: share of patients who are treated
+    TreatedShare = Command "treated-share": Kind::Number, "0.5";
+    /// Design: numbers of patients, separated by commas
+    Sizes = Command "sizes": Kind::Text, "200,300,400,600,800,1200,1600,2000";
+    /// Design: two-sided level of each test
+    Alpha = Command "alpha": Kind::Number, "0.05";
+    /// Design: how "either effect" is tested
+    Multiplicity = Command "multiplicity": Kind::Word(&[
+        ("bonferroni", "Each of the two at half of the level"),
+        ("none", "Each of the two at the full level"),
+    ]), "bonferroni";
+    /// Design: the power that is wanted, for the number of patients needed and the smallest effect found
+    Power = Command "power": Kind::Number, "0.8";
     /// Threads to use; the result is the same with any number [default: all cores]
     Threads = Command "threads": Kind::Count;
 }

@@ -6,6 +6,7 @@ pub mod clean;
 pub mod compare;
 pub mod curves;
 pub mod demo;
+pub mod design;
 pub mod explore;
 pub mod fit;
 pub mod match_groups;

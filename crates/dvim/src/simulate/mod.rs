@@ -664,17 +664,18 @@ fn transplant() -> World {
 }
 
 /// The draws of one unit, or of anything else that a seed and a number name.
-pub(crate) struct Draws(ChaCha8Rng);
+pub struct Draws(ChaCha8Rng);
 
 impl Draws {
-    pub(crate) fn new(seed: u64, row: u64) -> Draws {
+    /// The stream of this number.
+    pub fn new(seed: u64, row: u64) -> Draws {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(row);
         Draws(rng)
     }
 
     /// Uniform on the open interval (0, 1): the midpoints of 2⁵³ equal cells.
-    pub(crate) fn uniform(&mut self) -> f64 {
+    pub fn uniform(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) * 2f64.powi(-53)
     }
 }
