@@ -11,4 +11,5 @@
 #' @importFrom graphics plot
 #' @keywords internal
 #' @useDynLib dvim, .registration = TRUE
-"_PACKAGE"
+#' @name dvim-package
+NULL

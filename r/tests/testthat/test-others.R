@@ -75,10 +75,63 @@ test_that("match groups are MatchIt's nearest neighbours under the learned dista
   }
 })
 
-test_that("cobalt reads the weights", {
+test_that("both effects of a group are survRM2's", {
+  skip_if_not_installed("survRM2")
+  d <- small(400)
+  fit <- dvim(Surv(time, event) ~ x1, d, treatment, 800, estimator = "paper", group_size = 60)
+  id <- fit$effects$id[[1]]
+  g <- matches(fit, id)
+  members <- as.data.frame(g)
+  of <- members[members$matched_for == "time", ]
+  theirs <- survRM2::rmst2(of$time, of$event, as.integer(of$arm == "treated"), tau = 800)
+  for (arm in c("control", "treated")) {
+    found <- theirs[[if (arm == "treated") "RMST.arm1" else "RMST.arm0"]]
+    s <- utils::tail(found$fit$surv[found$fit$time <= 800], 1)
+    expect_equal((found$rmst[["Est."]] - 800 * s) / (1 - s), g$record$time_groups[[arm]]$mean_event_time, tolerance = 1e-9)
+  }
+})
+
+test_that("cobalt finds the balance that the engine reports, in both metrics", {
   skip_if_not_installed("cobalt")
   d <- small()
   fit <- dvim(Surv(time, event) ~ x1 + x11 + x12, d, treatment, 800, estimator = "paper", group_size = 20)
-  tab <- cobalt::bal.tab(treatment ~ x11 + x12, data = d, weights = matching_weights(fit, "cure"), un = TRUE)
-  expect_s3_class(tab, "bal.tab")
+  # Balance is that of the patients who are estimated; the others train.
+  estimated <- d$id %in% fit$effects$id
+  of <- d[estimated, ]
+  b <- balance(fit)
+  for (metric in c("cure", "time")) {
+    w <- matching_weights(fit, metric)
+    tab <- cobalt::bal.tab(treatment ~ x1 + x11 + x12, data = of, weights = w[estimated], method = "weighting", un = TRUE,
+                           s.d.denom = "pooled", binary = "raw", continuous = "std")
+    theirs <- tab$Balance[b$covariate, ]
+    # cobalt takes the spread of a binary covariate from its share p(1 - p), the engine from the sample as of any other.
+    spread <- vapply(b$covariate, function(x) sqrt((var(of[[x]][of$treatment == 1]) + var(of[[x]][of$treatment == 0])) / 2), 0)
+    unit <- ifelse(theirs$Type == "Binary", spread, 1)
+    expect_equal(theirs$Diff.Un / unit, b$difference_before, tolerance = 1e-9, ignore_attr = TRUE)
+    expect_equal(theirs$Diff.Adj / unit, b[[paste0("difference_", metric)]], tolerance = 1e-9, ignore_attr = TRUE)
+  }
+})
+
+test_that("ggsurvfit, survminer and broom read the curves", {
+  d <- small()
+  fit <- dvim(Surv(time, event) ~ x1 + x2 + x11, d, treatment, 800, folds = 3, splits = 3)
+  for (adjusted in c(TRUE, FALSE)) {
+    s <- survfit(fit, adjusted = adjusted)
+    if (requireNamespace("broom", quietly = TRUE)) {
+      read <- generics::tidy(s)
+      expect_equal(read$estimate, s$surv)
+      expect_equal(read$conf.low, s$lower)
+    }
+    pdf(NULL)
+    if (requireNamespace("ggsurvfit", quietly = TRUE)) {
+      drawn <- ggsurvfit::ggsurvfit(s) + ggsurvfit::add_confidence_interval()
+      built <- ggplot2::ggplot_build(drawn)$data[[1]]
+      expect_true(all(s$surv %in% built$y))
+    }
+    if (requireNamespace("survminer", quietly = TRUE)) {
+      drawn <- suppressWarnings(survminer::ggsurvplot(s, data = d))
+      expect_true(all(s$surv %in% drawn$plot$data$surv))
+    }
+    dev.off()
+  }
 })
