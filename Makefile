@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test torture fuzz site reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize sanitize-quick msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test torture fuzz site web reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize sanitize-quick msrv publish-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -8,8 +8,12 @@ test:
 	tests/run
 
 # The documentation as a site, into target/site. It loads nothing from anywhere else; open target/site/index.html.
-site: .venv/site
+site: .venv/site web
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
+
+# The tool in the browser, one page: target/web/try.html, and try.html of the site. Without a compiler for WebAssembly it says so.
+web:
+	python3 site/web.py || [ $$? = 3 ]
 
 # The pages of docs/reference, from the code.
 reference:
@@ -56,9 +60,9 @@ r-docs:
 r-package:
 	r/tools/package.py dist
 
-# What CRAN would say of it.
+# What CRAN would say of it. r/cran-comments.md explains its notes.
 r-check: r-package
-	cd dist && _R_CHECK_FORCE_SUGGESTS_=false R CMD check --as-cran dvim_*.tar.gz
+	r/tools/check dist
 
 # The unsafe kernels under AddressSanitizer, with every instruction set of this processor (valgrind knows no AVX-512, Miri few
 # intrinsics). tests/sanitize holds them by path: the whole engine would take minutes to build. The sanitizer is an unstable option of the

@@ -13,6 +13,11 @@ from mkdocs.exceptions import PluginError
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|mailto:|#)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^( *)(`{3,}).*?^\1\2\s*$", re.MULTILINE | re.DOTALL)
+WITHOUT_TOOL = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Not built</title></head>
+<body><main><h1>The tool in the browser is not in this copy</h1>
+<p>It is made by <code>make web</code>, which needs a Rust compiler for WebAssembly. <a href="index.html">Back</a></p></main></body></html>
+"""
 INCLUDE = re.compile(r'^--8<-- "([^"]+)"$', re.MULTILINE)
 
 
@@ -28,6 +33,15 @@ def on_post_page(output, **_):
     output = output.replace('<nav class="md-search__options" aria-label="Search">', '<nav class="md-search__options" aria-label="Search options">')
     output = re.sub(r"<th([^>]*)></th>", r"<td\1></td>", output)
     return output.replace('aria-label="Table of contents"', 'aria-label="Table of contents, in the menu"', 1)
+
+
+def on_post_build(config, **_):
+    """The tool in the browser, as try.html; where `make web` did not make it, a page that says so."""
+    tool, page = ROOT / "target" / "web" / "try.html", Path(config["site_dir"]) / "try.html"
+    if tool.exists():
+        page.write_bytes(tool.read_bytes())
+    else:
+        page.write_text(WITHOUT_TOOL)
 
 
 def on_page_markdown(markdown, page, **_):

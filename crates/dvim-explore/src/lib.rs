@@ -175,6 +175,22 @@ impl Server {
     }
 }
 
+/// What a page gets that asks an explorer in its own program, without a server: status, type and body. For the tool in
+/// the browser.
+pub fn ask(explorer: &Explorer<'_>, method: &str, target: &str, body: &[u8]) -> (u16, &'static str, Vec<u8>) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let text = |s: &str| s.to_string();
+    let headers = vec![("content-type".into(), "application/json".into())];
+    let (method, path_text, query) = (text(method), text(path), text(query));
+    let request = Request { method, path: path_text, query, headers, body: body.into(), last: false };
+    let answer = match path.starts_with('/') {
+        true => api::parameters(&request).map(|query| api::answer(explorer, &request, query)),
+        false => Err(Response::refuse(400, "an address begins with a slash")),
+    };
+    let Response { status, content_type, body, .. } = answer.unwrap_or_else(|refusal| refusal);
+    (status, content_type, body)
+}
+
 /// The status of the answer to these bytes, as if they came from somebody with the token; `None` where they are no
 /// whole request. For fuzzing.
 #[doc(hidden)]

@@ -31,6 +31,22 @@ pub enum JournalError {
     Io(PathBuf, io::Error),
 }
 
+/// Locks a file for this process; `false` where another one has it.
+#[cfg(not(target_family = "wasm"))]
+fn lock(file: &File) -> io::Result<bool> {
+    match fs4::FileExt::try_lock(file) {
+        Ok(()) => Ok(true),
+        Err(fs4::TryLockError::WouldBlock) => Ok(false),
+        Err(fs4::TryLockError::Error(e)) => Err(e),
+    }
+}
+
+/// There are no files in a browser.
+#[cfg(target_family = "wasm")]
+fn lock(_: &File) -> io::Result<bool> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 impl Journal {
     /// Opens the journal at `path`, or begins it, in a folder that is made where there is none, with `settings` (one
     /// line). Gives the lines that are there, without the first.
@@ -39,10 +55,8 @@ impl Journal {
         let folder = path.parent().filter(|f| !f.as_os_str().is_empty());
         folder.map_or(Ok(()), |f| std::fs::create_dir_all(f).map_err(named(f, "created"))).map_err(failed)?;
         let mut file = open_own(path).map_err(failed)?;
-        match fs4::FileExt::try_lock(&file) {
-            Ok(()) => {}
-            Err(fs4::TryLockError::WouldBlock) => return Err(JournalError::InUse(path.to_path_buf())),
-            Err(fs4::TryLockError::Error(e)) => return Err(failed(e)),
+        if !lock(&file).map_err(failed)? {
+            return Err(JournalError::InUse(path.to_path_buf()));
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(failed)?;

@@ -45,6 +45,7 @@ pub fn forecast_shape(path: &Path) -> Option<Shape> {
 
 /// Bytes of memory that this process may still take, where the system says so: what is free, what its group may take,
 /// and what its own limits (`ulimit -v`, `ulimit -d`) leave.
+#[cfg(not(target_family = "wasm"))]
 pub fn available() -> Option<u64> {
     let meminfo = fs::read_to_string("/proc/meminfo").ok()?;
     let line = meminfo.lines().find(|l| l.starts_with("MemAvailable:"))?;
@@ -53,6 +54,13 @@ pub fn available() -> Option<u64> {
     let group = number("/sys/fs/cgroup/memory.max").zip(number("/sys/fs/cgroup/memory.current"));
     let group = group.map(|(most, now)| most.saturating_sub(now));
     Some([group, own_limit()].into_iter().flatten().fold(free, u64::min))
+}
+
+/// Bytes of memory that may still be taken in a browser: WebAssembly has addresses for 4 GB.
+#[cfg(target_family = "wasm")]
+pub fn available() -> Option<u64> {
+    const PAGE: u64 = 1 << 16;
+    Some((1 << 32) - PAGE * core::arch::wasm32::memory_size(0) as u64)
 }
 
 /// What the limits of the process itself leave of its address space and of its data.
@@ -68,7 +76,7 @@ fn own_limit() -> Option<u64> {
     [left(Resource::As, "VmSize:"), left(Resource::Data, "VmData:")].into_iter().flatten().min()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(any(target_os = "linux", target_family = "wasm")))]
 fn own_limit() -> Option<u64> {
     None
 }

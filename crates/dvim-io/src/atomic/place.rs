@@ -117,6 +117,7 @@ pub(super) fn create_file(path: &Path, mode: u32) -> io::Result<File> {
 
 /// Creates a directory that did not exist, for its owner alone where there are modes.
 pub(super) fn create_directory(path: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only Unix has modes"))]
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -12,14 +12,20 @@ use super::blocks::{Blocks, Cut};
 use super::columns::{Chunk, ColumnChunk, Growing, Numbers};
 use super::header::{self, Header, Role};
 use super::records::{self, BadRecord, Plan};
-use super::source::{self, Content, Opened};
+use super::source::{self, Content, Opened, Place};
 use super::{Compression, Format, ReadError, ReadErrorKind, ReadOptions, ReadTable, RowLengthCause, Sizes};
 
 /// Bytes in which the header is first looked for.
 const HEADER_BYTES: usize = 64 << 10;
 
 /// Reads an open file.
-pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &Sizes) -> Result<ReadTable, ReadError> {
+pub(super) fn read(
+    place: &Place,
+    opened: Opened,
+    options: &ReadOptions,
+    sizes: &Sizes,
+) -> Result<ReadTable, ReadError> {
+    let path = place.path();
     let refuse = |column, kind| ReadError { path: path.to_path_buf(), row: None, line: None, column, kind };
     let compression = match opened.content {
         Content::Gzip => Compression::Gzip,
@@ -52,7 +58,7 @@ pub(super) fn read(path: &Path, opened: Opened, options: &ReadOptions, sizes: &S
         columns.push((i, growing.finish()));
     }
     if turned.contains(&Role::Text) {
-        let (again, blocks) = open_blocks(path, source::open(path)?, sizes)?;
+        let (again, blocks) = open_blocks(path, source::open(place)?, sizes)?;
         if again.names != header.names || again.delimiter != header.delimiter {
             return Err(refuse(None, ReadErrorKind::Changed));
         }

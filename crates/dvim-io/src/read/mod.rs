@@ -37,6 +37,7 @@ mod source;
 mod typed;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use dvim::internal::table::Table;
 
@@ -164,12 +165,21 @@ impl Default for Sizes {
 /// [`read_table`], with the sizes of its blocks and its limits.
 #[doc(hidden)]
 pub fn read_in_blocks(path: &Path, options: &ReadOptions, sizes: &Sizes) -> Result<ReadTable, ReadError> {
-    let opened = source::open(path)?;
+    read_from(&source::Place::File(path), options, sizes)
+}
+
+/// Reads a table whose bytes are in memory; `name` is that of the file that they came from.
+pub fn read_bytes(name: &str, bytes: Arc<[u8]>, options: &ReadOptions) -> Result<ReadTable, ReadError> {
+    read_from(&source::Place::Memory(Path::new(name), bytes), options, &Sizes::default())
+}
+
+fn read_from(place: &source::Place, options: &ReadOptions, sizes: &Sizes) -> Result<ReadTable, ReadError> {
+    let opened = source::open(place)?;
     match opened.content {
         #[cfg(feature = "parquet")]
-        source::Content::Parquet => parquet::read(path, options, sizes),
+        source::Content::Parquet => parquet::read(place.path(), options, sizes),
         #[cfg(feature = "arrow")]
-        source::Content::ArrowFile | source::Content::ArrowStream => arrow::read(path, opened, options, sizes),
-        _ => delimited::read(path, opened, options, sizes),
+        source::Content::ArrowFile | source::Content::ArrowStream => arrow::read(place.path(), opened, options, sizes),
+        _ => delimited::read(place, opened, options, sizes),
     }
 }

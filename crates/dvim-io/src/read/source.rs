@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
@@ -29,6 +30,23 @@ pub(super) enum Content {
     /// Apache Arrow, as a stream.
     #[cfg(feature = "arrow")]
     ArrowStream,
+}
+
+/// Where the bytes of a table are.
+pub(super) enum Place<'a> {
+    /// In a file, or on standard input for `-`.
+    File(&'a Path),
+    /// In memory, under the name of the file that they came from.
+    Memory(&'a Path, Arc<[u8]>),
+}
+
+impl Place<'_> {
+    /// The path, or the name.
+    pub fn path(&self) -> &Path {
+        match self {
+            Place::File(path) | Place::Memory(path, _) => path,
+        }
+    }
 }
 
 /// An open file.
@@ -177,7 +195,8 @@ impl Source {
 }
 
 /// Opens a file, or standard input for `-`, and refuses what is known not to be a table.
-pub(super) fn open(path: &Path) -> Result<Opened, ReadError> {
+pub(super) fn open(place: &Place) -> Result<Opened, ReadError> {
+    let path = place.path();
     let refuse = |kind| ReadError { path: path.to_path_buf(), row: None, line: None, column: None, kind };
     let failed = |error: io::Error| {
         refuse(match error.kind() {
@@ -186,15 +205,17 @@ pub(super) fn open(path: &Path) -> Result<Opened, ReadError> {
             _ => ReadErrorKind::Io { reason: error.to_string() },
         })
     };
-    let (mut file, size): (Box<dyn Read + Send>, Option<u64>) = if path == Path::new("-") {
-        (Box::new(io::stdin()), None)
-    } else {
-        let file = File::open(path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if metadata.is_dir() {
-            return Err(refuse(ReadErrorKind::Directory));
+    let (mut file, size): (Box<dyn Read + Send>, Option<u64>) = match place {
+        Place::Memory(_, bytes) => (Box::new(io::Cursor::new(Arc::clone(bytes))), Some(bytes.len() as u64)),
+        Place::File(_) if path == Path::new("-") => (Box::new(io::stdin()), None),
+        Place::File(_) => {
+            let file = File::open(path).map_err(failed)?;
+            let metadata = file.metadata().map_err(failed)?;
+            if metadata.is_dir() {
+                return Err(refuse(ReadErrorKind::Directory));
+            }
+            (Box::new(file), metadata.is_file().then_some(metadata.len()))
         }
-        (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
     let mut first = Vec::new();
     file.by_ref().take(64).read_to_end(&mut first).map_err(failed)?;
