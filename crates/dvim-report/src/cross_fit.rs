@@ -1,8 +1,9 @@
 //! What the adjusted estimator learned, as records: for `summary.json`, and its models for a saved run.
 
 use crate::record::{ByArm, family};
+use crate::trees::BoostedRecord;
 use dvim::internal::arm::ByArm as EngineByArm;
-use dvim::internal::beside::{Beside, Hazard};
+use dvim::internal::beside::{Beside, Hazard, Shares};
 use dvim::internal::correction::{Corrector, FoldModel};
 use dvim::internal::curve::{CELLS, Grid};
 use dvim::internal::effect::Four;
@@ -376,6 +377,12 @@ pub struct PredictorRecord {
 struct BesideRecord {
     /// Share of proportional hazards in the cure logit and in the log of the mean event time.
     share: [f64; 2],
+    /// Share of boosted hazards in both; absent where they have none.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    share_boosted: [f64; 2],
+    /// Boosted hazards; absent where they have no share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boosted: Option<BoostedRecord>,
     /// Slopes of the arms, and their baselines summed up to each knot; absent where they have no share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hazard: Option<HazardRecord>,
@@ -392,10 +399,16 @@ struct HazardRecord {
     summed: [Vec<f64>; 2],
 }
 
+fn is_nothing(share: &[f64; 2]) -> bool {
+    *share == [0.0; 2]
+}
+
 impl BesideRecord {
     fn of(beside: &Beside) -> Option<BesideRecord> {
         (!beside.is_alone()).then(|| BesideRecord {
-            share: beside.share.into_array(),
+            share: beside.share.map(|s| s.hazards).into_array(),
+            share_boosted: beside.share.map(|s| s.boosted).into_array(),
+            boosted: beside.boosted.as_ref().map(BoostedRecord::of),
             hazard: beside.hazard.as_ref().map(|h| HazardRecord {
                 slopes: h.slopes.clone().into_array(),
                 summed: h.summed.map(|s| s.to_vec()).into_array(),
@@ -415,7 +428,9 @@ impl BesideRecord {
             }),
         };
         let level = self.level.map(EngineByArm::from);
-        Ok(Beside { hazard, share: self.share.into(), level: level.into() })
+        let boosted = self.boosted.as_ref().map(|b| b.boosted(horizon)).transpose()?;
+        let share = |e: usize| Shares { hazards: self.share[e], boosted: self.share_boosted[e] };
+        Ok(Beside { hazard, boosted, share: [share(0), share(1)].into(), level: level.into() })
     }
 }
 

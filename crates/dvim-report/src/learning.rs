@@ -2,6 +2,7 @@
 
 use crate::text::grouped;
 use dvim::internal::analysis::Analysis;
+use dvim::internal::beside::Shares;
 use dvim::internal::estimand::Estimand;
 use dvim::internal::fold::{CrossFit, Fit};
 
@@ -44,13 +45,37 @@ fn cross_fit_sentence(fit: &Fit, told: &CrossFit) -> String {
         format!("{k} in each arm with weight {weight:.2}")
     };
     format!(
-        "Each was estimated by the {} of {} splits that left it out ({} event times),\ncorrected by match groups: for whether {}, for when {}.",
+        "Each was estimated by the {} of {} splits that left it out ({} event times),\nlearned by {},\ncorrected by match groups: for whether {}, for when {}.",
         if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
         fit.folds().count(),
         told.family.name(),
+        learners(fit),
         range(Estimand::Cure),
         range(Estimand::Time)
     )
+}
+
+/// What the curves were learned by, with the mean shares over all splits.
+fn learners(fit: &Fit) -> String {
+    let of = |estimand: Estimand| {
+        let shares: Vec<Shares> = (fit.folds().filter_map(|f| f.corrector.as_ref()))
+            .map(|c| c.model.predictor.beside.share[estimand])
+            .collect();
+        let mean = |of: fn(&Shares) -> f64| shares.iter().map(of).sum::<f64>() / shares.len().max(1) as f64;
+        let all = [
+            ("cure model", mean(Shares::cure_model)),
+            ("proportional hazards", mean(|s| s.hazards)),
+            ("boosted hazards", mean(|s| s.boosted)),
+        ];
+        let said = all.iter().filter(|(_, share)| (100.0 * share).round() > 0.0);
+        let said: Vec<String> = said.map(|(name, share)| format!("{:.0} % {name}", 100.0 * share)).collect();
+        match said.as_slice() {
+            [only] => format!("the {} alone", only.trim_start_matches("100 % ")),
+            _ => said.join(", "),
+        }
+    };
+    let (whether, when) = (of(Estimand::Cure), of(Estimand::Time));
+    if whether == when { whether } else { format!("for whether {whether}; for when {when}") }
 }
 
 /// What the models of the splits have to say, and in how many of them.

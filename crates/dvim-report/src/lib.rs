@@ -19,3 +19,4 @@ pub mod spell;
 pub mod tables;
 pub mod terminal;
 pub mod text;
+mod trees;

@@ -1,14 +1,16 @@
-//! What stands beside the cure model of a fold: a model of proportional hazards, and levels of the arms.
+//! What stands beside the cure model of a fold: proportional hazards, boosted hazards, and levels of the arms.
 //!
 //! The cure model gives each patient and arm the logit of being event-free at H and the location of the event time.
 //! Proportional hazards give the same two numbers from one set of slopes: where one set is enough, it is surer than
-//! two. Its share of each number is chosen by how well units are predicted that no model saw. Where nothing is gained
-//! the share is 0, and the cure model stands alone, to the last bit.
+//! two. Boosted hazards give them from small trees: where nothing is a straight line, they are nearer. The share of each
+//! in each number is chosen by how well units are predicted that no model saw. Where nothing is gained the shares are 0,
+//! and the cure model stands alone, to the last bit.
 //!
 //! Where treatment goes with covariates in a way that no linear model sees, the levels of the arms are set once more by
 //! inverse propensities.
 
 use crate::arm::{Arm, ByArm};
+use crate::boosted::Boosted;
 use crate::curve::{CELLS, Grid};
 use crate::estimand::ByEstimand;
 
@@ -17,11 +19,38 @@ use crate::estimand::ByEstimand;
 pub struct Beside {
     /// The model of proportional hazards; `None` where it has no share.
     pub hazard: Option<Hazard>,
-    /// Its share of the cure logit, and of the log of the mean event time.
-    pub share: ByEstimand<f64>,
+    /// Boosted hazards; `None` where they have no share.
+    pub boosted: Option<Boosted>,
+    /// The shares of both in the cure logit, and in the log of the mean event time.
+    pub share: ByEstimand<Shares>,
     /// What is added in each arm so that the outcomes of the arm's units are met on average over all patients, and not
     /// over those who happened to be in the arm; 0 where a linear model says who is treated.
     pub level: ByEstimand<ByArm<f64>>,
+}
+
+/// The shares of the learners beside a cure model, which has the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shares {
+    /// Of proportional hazards.
+    pub hazards: f64,
+    /// Of boosted hazards.
+    pub boosted: f64,
+}
+
+impl Shares {
+    /// That of the cure model.
+    pub fn cure_model(&self) -> f64 {
+        1.0 - self.hazards - self.boosted
+    }
+
+    /// Whether the cure model has everything.
+    pub fn are_none(&self) -> bool {
+        *self == Shares::default()
+    }
+
+    fn are_sound(&self) -> bool {
+        self.hazards >= 0.0 && self.boosted >= 0.0 && self.cure_model() >= 0.0
+    }
 }
 
 /// A half in the treated arm, minus a half in the control arm.
@@ -70,17 +99,19 @@ impl Beside {
         self.share == ByEstimand::default() && self.level == ByEstimand::default()
     }
 
-    /// Whether its parts fit a model with so many columns: one that was read from a file may not.
-    pub fn is_sound(&self, n_columns: usize) -> bool {
-        let is_share = |s: f64| (0.0..=1.0).contains(&s);
+    /// Whether its parts fit a model with so many columns, of so many covariates: one that was read from a file may not.
+    pub fn is_sound(&self, n_columns: usize, n_covariates: usize) -> bool {
         let hazard = self.hazard.as_ref().is_none_or(|h| {
             h.slopes.iter().all(|b| b.len() == n_columns && b.iter().all(|x| x.is_finite()))
                 && h.summed.iter().all(|s| s.iter().all(|x| x.is_finite() && *x >= 0.0))
         });
-        let needs = self.share.cure > 0.0 || self.share.time > 0.0;
+        let needs = |of: fn(&Shares) -> f64| self.share.iter().any(|s| of(s) > 0.0);
+        let there =
+            (!needs(|s| s.hazards) || self.hazard.is_some()) && (!needs(|s| s.boosted) || self.boosted.is_some());
+        let boosted = self.boosted.as_ref().is_none_or(|b| b.is_sound(n_covariates));
         let level = self.level.iter().all(|of_arms| of_arms.iter().all(|x| x.is_finite()));
-        let shares = is_share(self.share.cure) && is_share(self.share.time) && (!needs || self.hazard.is_some());
-        shares && level && hazard
+        let shares = self.share.iter().all(Shares::are_sound) && there;
+        shares && level && hazard && boosted
     }
 }
 
@@ -103,9 +134,11 @@ mod tests {
         // A larger hazard: fewer are event-free, and events come sooner.
         let larger = hazard.values(&[1.0, 1.0], Arm::Treated);
         assert!(larger.cure < found.cure && larger.time < found.time);
-        let share = ByEstimand { cure: 0.5, time: 0.0 };
+        let share = ByEstimand { cure: Shares { hazards: 0.5, boosted: 0.0 }, time: Shares::default() };
         let beside = Beside { hazard: Some(hazard), share, ..Beside::default() };
-        assert!(!beside.is_alone() && beside.is_sound(2) && !beside.is_sound(3));
-        assert!(Beside::default().is_alone() && !Beside { hazard: None, ..beside }.is_sound(2));
+        assert!(!beside.is_alone() && beside.is_sound(2, 1) && !beside.is_sound(3, 1));
+        assert!(Beside::default().is_alone() && !Beside { hazard: None, ..beside.clone() }.is_sound(2, 1));
+        let more = ByEstimand { cure: Shares { hazards: 0.5, boosted: 0.75 }, time: Shares::default() };
+        assert!(!Beside { share: more, ..beside }.is_sound(2, 1));
     }
 }

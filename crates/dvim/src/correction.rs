@@ -17,6 +17,7 @@ use crate::group::{GroupEstimate, Pool};
 use crate::joint::{Certainty, Prediction, Predictor, ShareTable, Spread, Spreads};
 use crate::numeric::{expit, in_wide_registers};
 use crate::split::Trained;
+use rayon::prelude::*;
 
 /// The model of one fold: what it says of any unit, and how sure it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,9 +34,26 @@ impl FoldModel {
         Certainty::new(&self.predictor, &self.covariance)
     }
 
+    /// How sure the model is of units with these standardised covariates (row-major): that of the cure model, and how far
+    /// the learners are apart.
+    pub(crate) fn spreads(&self, standardised: &[f64]) -> Vec<Spreads> {
+        let mut spreads = self.certainty().spreads(standardised);
+        let predictor = &self.predictor;
+        if predictor.beside.share.iter().any(|s| !s.are_none()) {
+            let rows = standardised.par_chunks(predictor.n_covariates);
+            spreads.par_iter_mut().zip(rows).with_min_len(64).for_each(|(spreads, x)| {
+                let apart = predictor.disagreement(x);
+                for (estimand, arm) in all_four() {
+                    spreads.of[estimand].variance[arm] += apart[arm][estimand];
+                }
+            });
+        }
+        spreads
+    }
+
     /// What the model knows of units with these standardised covariates (row-major), before their groups are seen.
     pub(crate) fn opinions(&self, standardised: &[f64]) -> Vec<Opinion> {
-        let spreads = self.certainty().spreads(standardised);
+        let spreads = self.spreads(standardised);
         let predicted = self.predictor.predict_all(standardised);
         predicted.into_iter().zip(spreads).map(|(predicted, spreads)| Opinion { predicted, spreads }).collect()
     }

@@ -62,6 +62,7 @@ mod survival;
 mod interval;
 mod curve;
 mod boost;
+mod boosted;
 mod beside;
 mod cure;
 mod joint;
@@ -121,8 +122,8 @@ pub mod internal {
 
     show!(
         setting, phrase, error, estimand, arm, processor, outcome, table, schema, cohort, support, scaling, split,
-        survival, interval, curve, boost, beside, cure, joint, nuisance, matching, metric, constraint, group, effect,
-        martingale, options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis, memory,
-        overview, compare, audit, imputation, contrasts, simulate, rehearsal,
+        survival, interval, curve, boost, boosted, beside, cure, joint, nuisance, matching, metric, constraint, group,
+        effect, martingale, options, watch, search, correction, fold, ground, crossfit, newcomers, inspect, analysis,
+        memory, overview, compare, audit, imputation, contrasts, simulate, rehearsal,
     );
 }

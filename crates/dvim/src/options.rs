@@ -296,18 +296,20 @@ pub(crate) const FIRST_STRENGTH: f64 = 30.0;
 /// What models of a patient's curve are learned from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Learners {
-    /// The cure model, and beside it proportional hazards as far as they predict better.
+    /// The cure model, and beside it proportional hazards and boosted hazards as far as they predict better.
     #[default]
     All,
     /// The cure model alone.
     Cure,
     /// Proportional hazards alone.
     Hazards,
+    /// Boosted hazards alone.
+    Boosted,
 }
 
 impl Learners {
     /// All of them.
-    pub const ALL: [Learners; 3] = [Learners::All, Learners::Cure, Learners::Hazards];
+    pub const ALL: [Learners; 4] = [Learners::All, Learners::Cure, Learners::Hazards, Learners::Boosted];
 
     /// The word used in options.
     pub fn name(self) -> &'static str {
@@ -315,6 +317,7 @@ impl Learners {
             Learners::All => "all",
             Learners::Cure => "cure",
             Learners::Hazards => "hazards",
+            Learners::Boosted => "boosted",
         }
     }
 

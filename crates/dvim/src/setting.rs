@@ -175,9 +175,10 @@ settings! {
     ]), "auto";
     /// Adjusted estimator: what its curves are learned by
     Learners = Method "learners": Kind::Word(&[
-        ("all", "A cure model, and beside it proportional hazards as far as they predict better"),
+        ("all", "A cure model, and beside it proportional and boosted hazards as far as they predict better"),
         ("cure", "The cure model alone"),
         ("hazards", "Proportional hazards alone"),
+        ("boosted", "Boosted hazards alone"),
     ]), "all";
     /// Adjusted estimator: what holds the slopes of its models; a prior that is learned with them, ridge, or an
     /// elastic net with this share of the norm, as in elastic-net:0.5

@@ -14,6 +14,7 @@
 //!
 //! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
 
+mod periods;
 mod setting;
 mod stack;
 mod tune;
@@ -23,6 +24,7 @@ pub(crate) use setting::Standardised;
 pub(crate) use tune::KEPT_COORDINATES;
 
 use crate::arm::{Arm, ByArm};
+use crate::beside::Beside;
 use crate::constraint::Unserved;
 use crate::correction::{Corrector, FoldModel, Offset, Opinion, Weighed, add_leftover, correct, pooled};
 use crate::curve::CELLS;
@@ -115,6 +117,9 @@ pub(crate) fn learn(
         let corrected =
             |effects: &Estimates| -> Vec<Option<Corrected>> { effects.effects.iter().map(|e| e.corrected).collect() };
         deals[0].values = deal_values(&effects, &residuals);
+        let of_folds = deals[0].folds.iter().filter_map(|f| f.corrector.as_ref());
+        let of_folds: Vec<&Beside> = of_folds.map(|c| &c.model.predictor.beside).collect();
+        stack::without_the_useless(&mut setting.shares, &of_folds);
         let mut of_deals = vec![corrected(&effects)];
         let mut of_residuals: Vec<Vec<Residual>> = Vec::new();
         for (d, &folds) in sizes.iter().enumerate().skip(1) {
@@ -384,7 +389,7 @@ impl Matching<'_> {
                 there.map(|(o, _)| o.value * o.value - o.variance).sum::<f64>()
             })
         });
-        let spreads = model.certainty().spreads(&setting.x.rows(&units));
+        let spreads = model.spreads(&setting.x.rows(&units));
         let finish = |(q, effect): (usize, &mut Effect)| {
             let i = units[q] as usize;
             let opinion = Opinion { predicted: predictions.of_unit[i], spreads: spreads[q] };

@@ -1,6 +1,8 @@
 //! What every fold of a deal shares, and how a model is learned from units outside a fold.
 
+use super::stack::shares_to_try;
 use crate::arm::{Arm, ByArm};
+use crate::beside::Shares;
 use crate::cohort::Cohort;
 use crate::correction::{Expected, FoldModel};
 use crate::effect::Four;
@@ -86,6 +88,8 @@ pub(super) struct Setting<'a> {
     pub(super) loss: Option<Loss>,
     /// Outcomes that are more than a time and an event.
     pub(super) pieces: Option<Pieces>,
+    /// The shares that are tried of what stands beside a cure model; the first is the usual.
+    pub(super) shares: Vec<Shares>,
 }
 
 impl<'a> Setting<'a> {
@@ -122,6 +126,7 @@ impl<'a> Setting<'a> {
             everybody,
             loss: None,
             pieces,
+            shares: shares_to_try(options.learners),
         }
     }
 

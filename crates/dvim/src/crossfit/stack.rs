@@ -1,16 +1,19 @@
 //! How much of what stands beside the cure models of a deal is used: see [`crate::beside`].
 //!
-//! Proportional hazards are learned from the training set of each fold. Their share in a fold is decided by units of
-//! the other folds, each predicted by the models that left it out. A share has to predict better by more than its
-//! noise, so that the cure model stands alone where nothing is gained.
+//! Proportional hazards and boosted hazards are learned from the training set of each fold. Their shares in a fold are
+//! decided by units of the other folds, each predicted by the models that left it out. Shares have to predict outcomes
+//! better by more than their noise, and effects no worse: a learner that is good at outcomes may make up effects. So the
+//! cure model stands alone where nothing is gained.
 //!
 //! Where it takes more than a linear model to say who is treated, the models of the outcome may have missed the same
 //! shape. The level of each arm is then set once more, by the units of the other folds, each of which counts by the
 //! inverse of its propensity: the average over all patients, and not over those who happened to be in the arm, is met.
 
+use super::periods::Periods;
 use super::setting::Setting;
 use crate::arm::{Arm, ByArm};
-use crate::beside::{Beside, Hazard, half};
+use crate::beside::{Beside, Hazard, Shares, half};
+use crate::boosted::Boosted;
 use crate::correction::FoldModel;
 use crate::curve::Grid;
 use crate::estimand::{ByEstimand, Estimand};
@@ -22,12 +25,16 @@ use crate::split::TrainingSet;
 use nalgebra::{DMatrix, DVector};
 use rayon::prelude::*;
 
-/// Shares of proportional hazards that are tried.
-const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+/// Shares are tried in these parts.
+const PARTS: usize = 4;
 /// The level of an arm moves at most so far.
 const FURTHEST: f64 = 2.0;
-/// A share must predict better by this many standard errors.
-const CAUTION: f64 = 1.0;
+/// Shares must predict outcomes better by this many standard errors.
+const CAUTION: f64 = 0.3;
+/// Shares may lose so many standard errors in effects: that loss is noisy, and says no to what is plainly wrong.
+const MOST_OF_EFFECT: f64 = 1.0;
+/// Propensities are bounded away from 0 and 1 by this, and the chance of an event from 0 by twice of it.
+const BOUND: f64 = 0.05;
 /// Rounds of the fit of proportional hazards.
 const STEPS: usize = 10;
 
@@ -116,21 +123,34 @@ fn fit_hazard(training: &TrainingSet<'_>, rows: &Rows<'_>, predictor: &Predictor
     }
 }
 
-/// The candidate whose mean loss, and [`CAUTION`] standard errors, are least below those of the first; from the units
-/// of other folds.
-fn choose(folds: &[u8], leave: usize, losses: &[Vec<f64>]) -> usize {
-    let n_candidates = losses.first().map_or(0, Vec::len);
+/// What each of the shares that are tried loses in a unit against the cure model alone.
+#[derive(Clone, Debug, Default)]
+struct Losses {
+    /// In what is said of its outcome.
+    outcome: Vec<f64>,
+    /// In what is said of its effect.
+    effect: Vec<f64>,
+}
+
+/// Mean and standard error.
+fn mean_and_se(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (n, sum, square) = values.fold((0.0, 0.0, 0.0), |(n, s, q), v| (n + 1.0, s + v, q + v * v));
+    let mean = sum / f64::max(n, 1.0);
+    let variance = (square / f64::max(n, 1.0) - mean * mean).max(0.0) / f64::max(n - 1.0, 1.0);
+    (mean, variance.sqrt())
+}
+
+/// The candidate whose mean loss of outcomes, and [`CAUTION`] standard errors, are least below those of the first, among
+/// those that lose nothing in effects beyond [`MOST_OF_EFFECT`] standard errors; from the units of other folds.
+fn choose(folds: &[u8], leave: usize, losses: &[ByEstimand<Losses>], estimand: Estimand) -> usize {
+    let n_candidates = losses.first().map_or(0, |l| l[estimand].outcome.len());
+    let outside = || losses.iter().zip(folds).filter(|(_, f)| **f as usize != leave).map(|(l, _)| &l[estimand]);
     let mut best = (0, 0.0);
     for c in 1..n_candidates {
-        let (mut n, mut sum, mut square) = (0.0, 0.0, 0.0);
-        for (loss, _) in losses.iter().zip(folds).filter(|(_, f)| **f as usize != leave) {
-            let d = loss[c] - loss[0];
-            (n, sum, square) = (n + 1.0, sum + d, square + d * d);
-        }
-        let mean = sum / f64::max(n, 1.0);
-        let variance = (square / f64::max(n, 1.0) - mean * mean).max(0.0) / f64::max(n - 1.0, 1.0);
-        let score = mean + CAUTION * variance.sqrt();
-        if score < best.1 {
+        let (mean, se) = mean_and_se(outside().map(|l| l.outcome[c]));
+        let (of_effect, se_of_effect) = mean_and_se(outside().map(|l| l.effect[c]));
+        let score = mean + CAUTION * se;
+        if score < best.1 && of_effect <= MOST_OF_EFFECT * se_of_effect {
             best = (c, score);
         }
     }
@@ -155,6 +175,81 @@ fn loss(setting: &Setting<'_>, predictor: &Predictor, p: &Prediction, estimand: 
     }
 }
 
+/// The shares that are tried; the first is the usual.
+pub(super) fn shares_to_try(learners: Learners) -> Vec<Shares> {
+    let all = |hazards: usize, boosted: usize| {
+        let share = |parts: usize| parts as f64 / PARTS as f64;
+        Shares { hazards: share(hazards), boosted: share(boosted) }
+    };
+    match learners {
+        Learners::All => (0..=PARTS).flat_map(|h| (0..=PARTS - h).map(move |b| all(h, b))).collect(),
+        Learners::Cure => vec![Shares::default()],
+        Learners::Hazards => vec![all(PARTS, 0)],
+        Learners::Boosted => vec![all(0, PARTS)],
+    }
+}
+
+/// Leaves out of what is tried the learners that have no share in any fold of a deal: one that was useless there costs
+/// no more time in the deals that follow.
+pub(super) fn without_the_useless(tried: &mut Vec<Shares>, of_folds: &[&Beside]) {
+    let used = |of: fn(&Shares) -> f64| of_folds.iter().any(|b| b.share.iter().any(|s| of(s) > 0.0));
+    let (hazards, boosted) = (used(|s| s.hazards), used(|s| s.boosted));
+    tried.retain(|s| (hazards || s.hazards == 0.0) && (boosted || s.boosted == 0.0));
+}
+
+/// What all shares lose in a unit. `said` are the values of the cure model, of proportional hazards and of boosted
+/// hazards in each arm, `treated` its propensity.
+///
+/// The loss of an effect: where `τ` is what the cure model says and `r` what the outcome says beyond it in the unit's
+/// own arm, `(τ_c − τ)² − 2 (τ_c − τ) (Z − e)/(e (1 − e)) r` has the mean of what the squared error of `τ_c` is above
+/// that of `τ`.
+fn of_unit(
+    setting: &Setting<'_>,
+    predictor: &Predictor,
+    own: &ByArm<Prediction>,
+    said: &ByArm<[ByEstimand<f64>; 3]>,
+    candidates: &[Shares],
+    treated: f64,
+    i: usize,
+) -> ByEstimand<Losses> {
+    let (cohort, e) = (setting.cohort, treated.clamp(BOUND, 1.0 - BOUND));
+    let (arm, time, event) = (cohort.arm(i), cohort.time(i), cohort.event(i));
+    let p = &own[arm];
+    let sign = if arm == Arm::Treated { 1.0 / e } else { -1.0 / (1.0 - e) };
+    ByEstimand::of(|estimand| {
+        let mixed = |arm: Arm, c: &Shares| {
+            let [own, hazards, boosted] = said[arm].map(|v| v[estimand]);
+            own + c.hazards * (hazards - own) + c.boosted * (boosted - own)
+        };
+        let scale = |value: f64| match estimand {
+            Estimand::Cure => expit(value),
+            Estimand::Time => libm::exp(value),
+        };
+        let effect = |c: &Shares| scale(mixed(Arm::Treated, c)) - scale(mixed(Arm::Control, c));
+        // What the outcome says beyond the cure model. Who is lost is as the model says.
+        let beyond = match estimand {
+            Estimand::Cure if event => -p.cure_probability,
+            Estimand::Cure => {
+                let s = p.cure_probability;
+                s / (s + (1.0 - s) * (1.0 - predictor.event_share(p, time))).max(1e-300) - s
+            }
+            Estimand::Time if event => {
+                let watched = setting.censoring[arm].inverse_before(time);
+                watched * (time - p.mean_event_time) / (1.0 - p.cure_probability).max(2.0 * BOUND)
+            }
+            Estimand::Time => 0.0,
+        };
+        let none = Shares::default();
+        let (usual, of_usual) = (effect(&none), loss(setting, predictor, p, estimand, i, mixed(arm, &none)));
+        let outcome = |c: &Shares| loss(setting, predictor, p, estimand, i, mixed(arm, c)) - of_usual;
+        let of_effect = |c: &Shares| {
+            let moved = effect(c) - usual;
+            moved * moved - 2.0 * moved * sign * beyond
+        };
+        Losses { outcome: candidates.iter().map(outcome).collect(), effect: candidates.iter().map(of_effect).collect() }
+    })
+}
+
 /// Puts beside each model of a deal what it gains by.
 /// `treatment` says who is treated, where it takes more than a linear model.
 pub(super) fn complete(
@@ -166,46 +261,47 @@ pub(super) fn complete(
     let cohort = setting.cohort;
     let training =
         |fold: usize| TrainingSet::sampled_outside(cohort, &setting.learned_from, &setting.fold_of, fold as u8);
-    let hazards: Vec<Hazard> = models
-        .par_iter()
-        .enumerate()
-        .map(|(fold, m)| fit_hazard(&training(fold), rows, &m.predictor, &setting.ground.grid))
-        .collect();
+    let candidates = &setting.shares;
+    let grid = &setting.ground.grid;
+    let share_treated = cohort.units_of(Arm::Treated).len() as f64 / cohort.n_units() as f64;
+    let ask = |of: fn(&Shares) -> f64| candidates.iter().any(|c| of(c) > 0.0);
+    let hazards: Option<Vec<Hazard>> = ask(|c| c.hazards).then(|| {
+        let fit = |(fold, m): (usize, &FoldModel)| fit_hazard(&training(fold), rows, &m.predictor, grid);
+        models.par_iter().enumerate().map(fit).collect()
+    });
+    let boosted: Option<Vec<Boosted>> = ask(|c| c.boosted).then(|| {
+        let periods = Periods::of(cohort, rows, &setting.learned_from, grid);
+        (0..models.len()).into_par_iter().map(|fold| periods.learn(training(fold).units())).collect()
+    });
     let sample = setting.sample(setting.seed ^ 0x7374_6163, setting.options.tuning_units);
     let folds: Vec<u8> = sample.iter().map(|&i| setting.fold_of[i as usize]).collect();
-    // What each unit of the sample is told by the models that left it out, in its own arm.
-    let told: Vec<(Prediction, ByEstimand<f64>)> = sample
+    let losses: Vec<ByEstimand<Losses>> = sample
         .par_iter()
         .zip(&folds)
         .map(|(&i, &fold)| {
-            let (i, predictor) = (i as usize, &models[fold as usize].predictor);
-            let arm = cohort.arm(i);
+            let (i, fold) = (i as usize, fold as usize);
+            let predictor = &models[fold].predictor;
             let row = predictor.design(rows.row(i));
-            (predictor.predict(rows.row(i))[arm], hazards[fold as usize].values(&row, arm))
+            let own = predictor.predict(rows.row(i));
+            let said = ByArm::of(|arm| {
+                let own = predictor.values(&own[arm]);
+                let hazard = hazards.as_ref().map_or(own, |h| h[fold].values(&row, arm));
+                let trees = boosted.as_ref().map_or(own, |b| b[fold].values(rows.row(i), arm));
+                [own, hazard, trees]
+            });
+            let treated = treatment.map_or(share_treated, |t| t.of_unit[i]);
+            of_unit(setting, predictor, &own, &said, candidates, treated, i)
         })
         .collect();
-    let share_losses = ByEstimand::of(|estimand| {
-        let of = |((&i, &fold), (p, hazard)): ((&u32, &u8), &(Prediction, ByEstimand<f64>))| {
-            let own = match estimand {
-                Estimand::Cure => p.cure_logit,
-                Estimand::Time => libm::log(p.mean_event_time),
-            };
-            let at = |share: &f64| own + share * (hazard[estimand] - own);
-            let predictor = &models[fold as usize].predictor;
-            SHARES.iter().map(|s| loss(setting, predictor, p, estimand, i as usize, at(s))).collect::<Vec<f64>>()
-        };
-        sample.iter().zip(&folds).zip(&told).map(of).collect::<Vec<_>>()
-    });
-    let put = |(fold, (model, hazard)): (usize, (FoldModel, Hazard))| {
-        let share = ByEstimand::of(|e| match setting.options.learners {
-            Learners::Hazards => 1.0,
-            _ => SHARES[choose(&folds, fold, &share_losses[e])],
-        });
-        let hazard = (share != ByEstimand::default()).then_some(hazard);
-        let beside = Beside { hazard, share, ..Beside::default() };
+    let put = |(fold, model): (usize, FoldModel)| {
+        let share = ByEstimand::of(|e| candidates[choose(&folds, fold, &losses, e)]);
+        let has = |of: fn(&Shares) -> f64| share.iter().any(|s| of(s) > 0.0);
+        let hazard = hazards.as_ref().filter(|_| has(|s| s.hazards)).map(|h| h[fold].clone());
+        let boosted = boosted.as_ref().filter(|_| has(|s| s.boosted)).map(|b| b[fold].clone());
+        let beside = Beside { hazard, boosted, share, ..Beside::default() };
         FoldModel { predictor: model.predictor.map(|p: Predictor| Predictor { beside, ..p }), ..model }
     };
-    let models: Vec<FoldModel> = models.into_iter().zip(hazards).enumerate().map(put).collect();
+    let models: Vec<FoldModel> = models.into_iter().enumerate().map(put).collect();
     let Some(treatment) = treatment else { return models };
     let told: Vec<Prediction> = (sample.par_iter().zip(&folds))
         .map(|(&i, &fold)| models[fold as usize].predictor.expect(cohort.arm(i as usize), rows.row(i as usize)))

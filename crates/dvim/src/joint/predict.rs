@@ -106,7 +106,7 @@ impl Predictor {
             && time <= all
             && self.columns.iter().all(column)
             && self.theta.iter().all(|t| t.len() == self.n_parameters() && t.iter().all(|x| x.is_finite()))
-            && self.beside.is_sound(all)
+            && self.beside.is_sound(all, self.n_covariates)
             && self.u_zero.is_finite()
             && self.horizon > 0.0
     }
@@ -150,20 +150,20 @@ impl Predictor {
                 assert_eq!(x.len(), self.n_covariates, "complete rows");
                 row.clear();
                 row.extend(self.columns.iter().map(|column| column.value(x)));
-                self.complete(row, arm, false)
+                self.complete(x, row, arm, false)
             })
             .collect()
     }
 
     /// What is expected of one member of a group: see [`Predictor::expect_arm`].
     pub fn expect(&self, arm: Arm, x: &[f64]) -> Prediction {
-        self.complete(&self.design(x), arm, false)
+        self.complete(x, &self.design(x), arm, false)
     }
 
     pub(super) fn predict_with(&self, x: &[f64], row: &mut Vec<f64>) -> ByArm<Prediction> {
         row.clear();
         row.extend(self.columns.iter().map(|column| column.value(x)));
-        ByArm::of(|arm| self.complete(row, arm, true))
+        ByArm::of(|arm| self.complete(x, row, arm, true))
     }
 
     /// The columns of the design for a row of covariates.
@@ -172,29 +172,52 @@ impl Predictor {
     }
 
     /// What the cure model and all that stands beside it say.
-    fn complete(&self, row: &[f64], arm: Arm, levels: bool) -> Prediction {
+    fn complete(&self, x: &[f64], row: &[f64], arm: Arm, levels: bool) -> Prediction {
         let own = self.predict_row(row, arm);
         if self.beside.is_alone() {
             return own;
         }
         let level = if levels { self.beside.level } else { ByEstimand::default() };
-        let value = self.with_hazard(row, arm, &own);
+        let value = self.with_others(x, row, arm, &own);
         let value = ByEstimand::of(|e| value[e] + level[e][arm]);
-        let moved = self.beside.share.time > 0.0 || level.time[arm] != 0.0;
+        let moved = !self.beside.share.time.are_none() || level.time[arm] != 0.0;
         let location = if moved { self.located(&own, value.time) } else { own.location };
         let mean_event_time = self.family.mean(libm::log(self.horizon), location, own.log_sigma);
         let cure_probability = expit(value.cure);
         Prediction { cure_logit: value.cure, cure_probability, mean_event_time, location, ..own }
     }
 
-    /// The cure logit and the log of the mean event time, with the share of proportional hazards.
-    fn with_hazard(&self, row: &[f64], arm: Arm, own: &Prediction) -> ByEstimand<f64> {
-        let log_mean = libm::log(own.mean_event_time.max(1e-9 * self.horizon));
-        let own = ByEstimand { cure: own.cure_logit, time: log_mean };
-        let Beside { hazard, share, .. } = &self.beside;
-        let Some(hazard) = hazard else { return own };
-        let other = hazard.values(row, arm);
-        ByEstimand::of(|e| own[e] + share[e] * (other[e] - own[e]))
+    /// The cure logit and the log of the mean event time, with the shares of the other learners.
+    fn with_others(&self, x: &[f64], row: &[f64], arm: Arm, own: &Prediction) -> ByEstimand<f64> {
+        let Beside { hazard, boosted, share, .. } = &self.beside;
+        let own = self.values(own);
+        let of_hazards = hazard.as_ref().map_or(own, |h| h.values(row, arm));
+        let of_trees = boosted.as_ref().map_or(own, |b| b.values(x, arm));
+        ByEstimand::of(|e| {
+            own[e] + share[e].hazards * (of_hazards[e] - own[e]) + share[e].boosted * (of_trees[e] - own[e])
+        })
+    }
+
+    /// The variance of what the learners say around their mean, each by its share, in both arms: of the cure logit and of
+    /// the log of the mean event time.
+    pub(crate) fn disagreement(&self, x: &[f64]) -> ByArm<ByEstimand<f64>> {
+        let row = self.design(x);
+        ByArm::of(|arm| {
+            let own = self.values(&self.predict_row(&row, arm));
+            let Beside { hazard, boosted, share, .. } = &self.beside;
+            let of_hazards = hazard.as_ref().map_or(own, |h| h.values(&row, arm));
+            let of_trees = boosted.as_ref().map_or(own, |b| b.values(x, arm));
+            ByEstimand::of(|e| {
+                let all = [(share[e].cure_model(), own), (share[e].hazards, of_hazards), (share[e].boosted, of_trees)];
+                let mean: f64 = all.iter().map(|(s, v)| s * v[e]).sum();
+                all.iter().map(|(s, v)| s * (v[e] - mean).powi(2)).sum()
+            })
+        })
+    }
+
+    /// The cure logit and the log of the mean event time.
+    pub(crate) fn values(&self, p: &Prediction) -> ByEstimand<f64> {
+        ByEstimand { cure: p.cure_logit, time: libm::log(p.mean_event_time.max(1e-9 * self.horizon)) }
     }
 
     /// The location at which the log of the mean event time is this; as near as locations come to it.
