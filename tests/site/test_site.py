@@ -86,6 +86,10 @@ class Site(unittest.TestCase):
         code, said = run("-m", "codespell_lib", "--builtin", "clear,rare", "--ignore-words", "site/words.txt", *pages, "mkdocs.yml", *sorted((ROOT / "site").glob("*.py")))
         self.assertEqual(code, 0, said)
 
+    def test_every_word_is_a_word(self):
+        code, said = run("site/spelling.py")
+        self.assertEqual(code, 0, f"not in a dictionary (site/dictionary.txt takes terms of the field):\n{said}")
+
     def test_the_readme_links_to_files(self):
         import re
 
