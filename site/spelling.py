@@ -16,7 +16,7 @@ from spellchecker import SpellChecker
 ROOT = Path(__file__).resolve().parents[1]
 DICTIONARY = ROOT / "site" / "dictionary.txt"
 # Tables that commands wrote, and what is made from the code.
-SKIPPED = {"reference/commands.md", "reference/columns.md", "reference/python.md"}
+SKIPPED = {"reference/commands.md", "reference/columns.md", "reference/python.md", "reference/r.md"}
 NOT_PROSE = re.compile(
     r"<!--.*?-->|^( *)(`{3,}).*?^\1\2\s*$|^ {4}.*$|`[^`\n]+`|\]\([^)]*\)|\{[^}\n]*\}|<[^>\n]+>|https?://\S+", re.DOTALL | re.MULTILINE)
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
