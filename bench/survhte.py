@@ -1,7 +1,7 @@
 """dvim on the 40 synthetic cells of SurvHTE-Bench (ICLR 2026), beside the published figures of its ten families.
 
     python bench/survhte.py CHECKOUT [--repeats 10] [--published ../shared/survhte/published_rmse.csv] [--out table.csv]
-                            [--dvim target/release/dvim] [--workers 2] [--cells A:RCT_0_5,B:e_X] [--write docs/accuracy.md]
+                            [--dvim target/release/dvim] [--workers 2] [--cells A:RCT_0_5,B:e_X] [--write docs/survhte.md]
 
 CHECKOUT is a copy of github.com/Shahriarnz14/SurvHTE-Bench. It has no licence: its generator (`data.py`) and its split
 (`data/synthetic/idx_split.csv`) are called from there, and nothing of it is kept here. The published figures are decoded from

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the pages of docs/reference that are made from the code: commands, columns of the files, Python.
+"""Writes the pages of docs/reference that are made from the code: commands, columns of the files, Python, R.
 
     site/reference.py [--check] [--dvim target/debug/dvim]
 
 The pages are committed, so that they can be read without building anything. `--check` writes nothing and fails where a page is
 not what the code says; a test runs it. Commands are what `dvim COMMAND --help` prints. Columns are those of files that dvim writes
-here and now; each must be described below, and nothing else may be. Python is the docstrings of what `dvim` exports.
+here and now; each must be described below, and nothing else may be. Python is the docstrings of what `dvim` exports. R is the manual
+in r/man, which roxygen makes from the sources.
 """
 
 import argparse
@@ -340,12 +341,94 @@ def doc(node):
     return re.sub(r"(?<!`)``([^`]+)``(?!`)", r"`\1`", text)
 
 
+# ---------------------------------------------------------------- R
+
+# The pages of the manual, from a table to a run and on from it.
+MANUAL = ["dvim", "dvim_check", "summary.dvim", "averages", "coef.dvim", "tidiers", "as.data.frame.dvim", "matches", "curves", "balance",
+          "matching_weights", "predict.dvim", "plot.dvim", "dvim_report", "dvim_explore", "dvim_save", "several", "dvim_compare",
+          "dvim_simulate"]
+NOT_SHOWN = {"dvim-package", "reexports"}
+
+
+def braced(text, at):
+    """The text in the braces that open at `at`, and where they end."""
+    depth, i = 0, at
+    while True:
+        if text[i] == "\\":
+            i += 1
+        elif text[i] == "{":
+            depth += 1
+        elif text[i] == "}":
+            depth -= 1
+            if depth == 0:
+                return text[at + 1 : i], i + 1
+        i += 1
+
+
+def sections(text):
+    """The sections of a page of the manual, by name."""
+    found = {}
+    for m in re.finditer(r"^\\(title|description|usage|arguments|value|details|examples|section)(?=\{)", text, re.MULTILINE):
+        found.setdefault(m[1], braced(text, m.end())[0].strip())
+    return found
+
+
+def prose_of(text):
+    """R's markup as Markdown."""
+    text = re.sub(r"\\verb\{([^{}]*)\}", r"`\1`", text)
+    code = r"\\code\{((?:[^{}\\]|\\[a-z]+(?:\[[^\]]*\])?\{[^{}]*\}|\\.)*)\}"
+
+    def plain(m):
+        inner = re.sub(r"\\[a-z]+(?:\[[^\]]*\])?\{([^{}]*)\}", r"\1", m[1])
+        return f"`{inner}`"
+
+    text = re.sub(code, plain, text)
+    text = re.sub(r"\\(?:link|pkg)(?:\[[^\]]*\])?\{([^{}]*)\}", r"\1", text)
+    text = re.sub(r"\\(?:emph|strong)\{([^{}]*)\}", r"*\1*", text)
+    text = re.sub(r"\\href\{([^{}]*)\}\{([^{}]*)\}", r"[\2](\1)", text)
+    text = re.sub(r"\\url\{([^{}]*)\}", r"<\1>", text)
+    text = text.replace("\\dots", "...").replace("\\%", "%").replace("\\_", "_")
+    text = re.sub(r"\\item\{([^{}]*)\}\{([^{}]*)\}", r"\1: \2;", re.sub(r"\\describe\{(.*)\}", r"\1", text, flags=re.DOTALL))
+    left = re.search(r"\\[a-z]+\{", text)
+    if left:
+        sys.exit(f"site/reference.py: r/man has markup that is not known here: {left[0]} in {text[:80]!r}")
+    return "\n\n".join(" ".join(block.split()) for block in re.split(r"\n\s*\n", text.strip()))
+
+
+def manual():
+    folder = ROOT / "r" / "man"
+    differ = sorted({path.stem for path in folder.glob("*.Rd")} ^ {*MANUAL, *NOT_SHOWN})
+    if differ:
+        sys.exit(f"site/reference.py: MANUAL and r/man differ in {', '.join(differ)}")
+    out = [MADE, "# R, by name\n\nThe manual of the package, without its examples. [R, by task](../r.md) says how a formula is read.\n"]
+    for name in MANUAL:
+        page = sections((folder / f"{name}.Rd").read_text())
+        usage = re.sub(r"\\method\{([^}]*)\}\{[^}]*\}", r"\1", page.get("usage", "")).replace("\\%", "%").replace("\\dots", "...").replace("[[(x, i)", "x[[i]]")
+        title, text = prose_of(page["title"]), prose_of(page.get("description", ""))
+        title = f"**{title if title.endswith('?') else title + '.'}**"
+        out.append(f"\n## {name}\n\n{title if text == prose_of(page['title']) else f'{title} {text}'}\n")
+        if usage:
+            out.append(f"\n```text\n{usage.strip()}\n```\n")
+        items, arguments, at = [], page.get("arguments", ""), 0
+        while (m := re.compile(r"\\item(?=\{)").search(arguments, at)) is not None:
+            label, end = braced(arguments, m.end())
+            text, at = braced(arguments, end)
+            items.append(f"- `{label.replace(chr(92) + 'dots', '...')}`: {prose_of(text)}\n")
+        if items:
+            out.append("\n" + "".join(items))
+        for section in ("details", "value"):
+            if section in page:
+                out.append(f"\n{'Gives: ' if section == 'value' else ''}{prose_of(page[section])}\n")
+    return "".join(out)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--dvim", default=os.environ.get("DVIM", str(ROOT / "target/debug/dvim")))
     asked = parser.parse_args()
-    pages = {"commands.md": commands(asked.dvim), "columns.md": columns(asked.dvim), "python.md": python()}
+    pages = {"commands.md": commands(asked.dvim), "columns.md": columns(asked.dvim), "python.md": python(),
+             "r.md": manual()}
     stale = [name for name, text in pages.items() if not (OUT / name).exists() or (OUT / name).read_text() != text]
     if asked.check:
         if stale:

@@ -47,7 +47,7 @@ def effects(cohort, run, horizon, k, rows):
             members = np.flatnonzero(pool.treatment.to_numpy() == arm)
             for metric in ["cure", "time"]:
                 placed = x * np.sqrt(weights[f"{metric}_weight"].to_numpy())
-                # Added column by column, as docs/methods.md says: ties are ties of this very number, to 1e-12.
+                # Added column by column, as docs/methods/groups.md says: ties are ties of this very number, to 1e-12.
                 squared = np.add.accumulate((placed[members] - placed[i]) ** 2, axis=1)[:, -1]
                 last = np.sort(squared)[k - 1]
                 nearer, tied = squared < last * (1 - 1e-12), np.isclose(squared, last, rtol=1e-12, atol=0)

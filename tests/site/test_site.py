@@ -69,6 +69,15 @@ class Site(unittest.TestCase):
                         dead.append(f"{path.relative_to(SITE)}: {link} has no such anchor")
         self.assertEqual(dead, [])
 
+    def test_lists_are_lists(self):
+        # A list that follows a line of text without a blank line becomes part of the text.
+        import re
+
+        text = {p: re.sub(r"<pre.*?</pre>", "", p.read_text(), flags=re.DOTALL) for p in self.pages}
+        broken = [f"{p.relative_to(SITE)}: {found[:80]}" for p, page in text.items() for paragraph in re.findall(r"<p>(.*?)</p>", page, re.DOTALL)
+                  for found in re.findall(r"(?m)^(?:- |\* |\d+\. |\|).*", paragraph)]
+        self.assertEqual(broken, [])
+
     def test_nothing_is_loaded_from_elsewhere(self):
         foreign = [f"{p.relative_to(SITE)}: {url}" for p, page in self.pages.items() for url in page.loads
                    if url.startswith(("http:", "https:", "//"))]
@@ -85,6 +94,10 @@ class Site(unittest.TestCase):
         pages = [p for p in snippets.pages() if p.parent.name != "study"]
         code, said = run("-m", "codespell_lib", "--builtin", "clear,rare", "--ignore-words", "site/words.txt", *pages, "mkdocs.yml", *sorted((ROOT / "site").glob("*.py")))
         self.assertEqual(code, 0, said)
+
+    def test_every_word_is_a_word(self):
+        code, said = run("site/spelling.py")
+        self.assertEqual(code, 0, f"not in a dictionary (site/dictionary.txt takes terms of the field):\n{said}")
 
     def test_the_readme_links_to_files(self):
         import re

@@ -156,7 +156,7 @@ pub fn rows(settings: &Settings, records: &Records, reps: usize) -> Vec<Row> {
         };
         for estimator in ESTIMATORS {
             let average = |estimand: usize, which: usize| {
-                // The paper's estimator is judged less its expected bias, as methods.md recommends.
+                // The paper's estimator is judged less its expected bias, as docs/methods/averages.md recommends.
                 let name = AVERAGES[if estimator == "paper" { estimand + 2 } else { estimand }];
                 let goal = truth(which == 1, &|t| if estimand == 0 { t.cure_effect() } else { t.time_effect() });
                 let of =

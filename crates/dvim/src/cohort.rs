@@ -2,7 +2,7 @@
 //!
 //! This is the only door, for tables ([`Cohort::admit`]) and for arrays ([`Cohort::from_parts`]). Everything that can
 //! be wrong is found here, all at once; once a [`Cohort`] exists nothing downstream validates. Three policies are
-//! applied here and nowhere else (docs/methods.md, "The door"):
+//! applied here and nowhere else (docs/methods/table.md):
 //!
 //! - **Order.** Units are sorted by id, so that no later result depends on the order of rows.
 //! - **Horizon.** A time at or beyond H becomes (H, no event): the unit reached the horizon.

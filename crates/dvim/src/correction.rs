@@ -7,7 +7,7 @@
 //! with S_G, m_G and F_G what the group's curve gives, S̄_G, m̄_G and F̄_G the model's means over the group, and w a
 //! weight. The variance on the same scales is that of the model, plus w² that of the group's curve, plus (1 − w)² what
 //! the offsets vary beyond the noise of the groups, plus what smaller groups see beyond that. Derivations:
-//! docs/methods.md, "The adjusted estimator".
+//! docs/methods/adjusted.md and docs/methods/intervals.md.
 
 use crate::arm::{Arm, ByArm};
 use crate::curve::{CELLS, Grid, Shape, odds};

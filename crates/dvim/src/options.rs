@@ -392,7 +392,7 @@ pub struct AdjustedOptions {
     pub smallest_censoring_survival: f64,
     /// For intervals: no slope is held more than κ times more certain than its data alone make it, because weak
     /// effects that the prior did not find are there all the same. κ = 4 up to this many units and grows with n
-    /// beyond, because fewer are missed. Chosen on cohorts other than those that docs/methods.md reports coverage
+    /// beyond, because fewer are missed. Chosen on cohorts other than those that docs/coverage.md reports coverage
     /// on.
     pub units_for_certainty: f64,
 }

@@ -3,7 +3,7 @@
 //! A number stays one number. Two levels (yes and no, m and f) become one indicator. A category of
 //! k > 2 levels becomes k indicators, one for each level and none left out as a reference; they are
 //! one covariate all the same: one weight, one distance between any two different levels
-//! (docs/methods.md, "Categories"). A value that was missing and filled in leaves a mark of its own.
+//! (docs/methods/table.md, "Categories"). A value that was missing and filled in leaves a mark of its own.
 
 use crate::error::{NAMES_SHOWN, Problem, ProblemKind, RowList, bounded, nearest_names, some_of};
 use crate::phrase;

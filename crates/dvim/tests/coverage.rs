@@ -1,5 +1,5 @@
 //! Do the intervals hold? Coverage of 95 % intervals over repeated cohorts. The quick test guards; the long one
-//! makes the table of docs/methods.md:
+//! makes the table of docs/coverage.md:
 //!
 //! ```text
 //! cargo test --release -p dvim --test coverage -- --ignored --nocapture

@@ -3,7 +3,7 @@
 //!
 //!     cargo test -p dvim --test leaks -- --nocapture
 //!
-//! prints the error rates that docs/methods.md quotes.
+//! prints the error rates that docs/questions/columns.md quotes.
 
 mod corpus;
 

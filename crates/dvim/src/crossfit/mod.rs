@@ -12,7 +12,7 @@
 //! 5. *K and w* by a cross-validated, censoring-weighted loss of the corrected curve in its own arm, for each estimand
 //!    and fold, from units of the other folds.
 //!
-//! Derivations and evidence: docs/methods.md, "The adjusted estimator", and docs/accuracy.md.
+//! Derivations and evidence: docs/methods/adjusted.md and docs/accuracy.md.
 
 mod periods;
 mod setting;

@@ -5,7 +5,7 @@
 //! training set, and written back as one coefficient for each level, relative to their mean. There is
 //! no reference level. The contrasts have mean 0 and variance 1, so that a ridge penalty Σ (b_j sd_j)²
 //! on them is the variance of the category's part of the linear predictor, which is free of the choice
-//! of contrasts and of the order of levels (docs/methods.md, "Categories"). A level that the training
+//! of contrasts and of the order of levels (docs/methods/table.md, "Categories"). A level that the training
 //! set does not have gets the mean, a coefficient of zero.
 
 use super::{ArmData, CureModel, FitOptions, Flag, Part, fit_arm};
