@@ -7,7 +7,9 @@
 pub mod average;
 pub mod balance;
 pub mod baseline;
+mod bytes;
 mod calibrated;
+pub mod everybody;
 pub mod censored;
 pub mod follow_up;
 pub mod form;
