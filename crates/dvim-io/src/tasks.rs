@@ -8,7 +8,7 @@ use crate::memory;
 use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
 use dvim::internal::analysis::{self, Analysis};
-use dvim::internal::audit::Audit;
+use dvim::internal::audit::{A_SAMPLE_OF_ALL, Audit};
 use dvim::internal::audit::average::{By, average_effects};
 use dvim::internal::audit::everybody::{Over, Tally};
 use dvim::internal::cohort::{self, Admitted, Arm, Cohort, Flow, Roles};
@@ -385,6 +385,9 @@ impl Analysed {
     pub fn tell_of_everybody(&mut self, over: Over) {
         (self.audit.averages, self.audit.curves) = (over.averages, over.curves);
         self.audit.interactions = over.interactions;
+        if over.n_units > self.found.units.len() {
+            self.audit.left_out.push(A_SAMPLE_OF_ALL);
+        }
     }
 
     /// Where it came from, for its run.

@@ -140,6 +140,8 @@ pub struct Tally(Vec<Sums>);
 /// What is said of everybody.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Over {
+    /// Patients.
+    pub n_units: usize,
     /// The averages.
     pub averages: Vec<AverageEffect>,
     /// The standardised curves of the arms.
@@ -409,7 +411,7 @@ impl Everybody {
             of.tell(&mut averages, name, horizon, quantile);
         }
         let interactions = interactions(&self.populations, &averages);
-        Over { averages, curves, interactions }
+        Over { n_units: tally.n_units() as usize, averages, curves, interactions }
     }
 }
 
