@@ -170,9 +170,8 @@ impl Kit {
         let header: Header = serde_json::from_slice(next()?).map_err(|e| e.to_string())?;
         let (ids, folds, store, everybody) = (next()?, next()?, next()?, next()?);
         let n = header.n_ids;
-        let whole = |bytes: &[u8]| {
-            bytes.chunks_exact(8).map(|b| b.try_into().expect("eight bytes")).collect::<Vec<[u8; 8]>>()
-        };
+        let whole =
+            |bytes: &[u8]| bytes.chunks_exact(8).map(|b| b.try_into().expect("eight bytes")).collect::<Vec<[u8; 8]>>();
         let ids = match header.ids.as_str() {
             "rows" => Ids::Rows(n),
             "integers" if ids.len() == 8 * n => Ids::Integers(whole(ids).into_iter().map(i64::from_le_bytes).collect()),

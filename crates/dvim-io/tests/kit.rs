@@ -37,7 +37,8 @@ fn table(cohort: &Cohort, from: i64, rows: &[usize]) -> Table {
         Column { name: "event".into(), values: numbers(&|i| f64::from(u8::from(cohort.recorded(i).1))) },
         Column { name: "arm".into(), values: numbers(&|i| cohort.arm(i).index() as f64) },
     ];
-    let covariate = |(j, name): (usize, &String)| Column { name: name.clone(), values: numbers(&|i| cohort.covariates(i)[j]) };
+    let covariate =
+        |(j, name): (usize, &String)| Column { name: name.clone(), values: numbers(&|i| cohort.covariates(i)[j]) };
     columns.extend(cohort.names().iter().enumerate().map(covariate));
     Table::new(columns).expect("columns of one length")
 }
@@ -57,8 +58,8 @@ fn estimated(kit: &Kit, part: &Table) -> (Vec<Vec<u8>>, Tally) {
     let newcomers = Newcomers::new(kit.fit(), kit.cohort()).expect("no constraints");
     let prepared = newcomers.prepared();
     let roles = roles(kit.cohort().horizon());
-    let (found, tally) =
-        Predicted::of_part(kit, (&newcomers, &prepared), part, Some("id"), Some(&roles), &Unwatched).expect("sound rows");
+    let (found, tally) = Predicted::of_part(kit, (&newcomers, &prepared), part, Some("id"), Some(&roles), &Unwatched)
+        .expect("sound rows");
     (cells(&found.table(kit.cohort(), kit.fit())), tally.expect("sums were asked for"))
 }
 
@@ -146,7 +147,10 @@ fn parts_of_any_size_say_the_same() {
         let plain: Vec<Effect> = plain.expect("no constraints").into_iter().map(|e| e.expect("served")).collect();
         let newcomers = Newcomers::new(kit.fit(), kit.cohort()).expect("no constraints");
         let again = newcomers.estimate(others.all_covariates(), &[None; 500], &Unwatched).expect("estimates");
-        assert!(plain.iter().zip(&again).all(|(a, b)| Ok(a) == b.as_ref()), "a small cohort predicts as the whole does");
+        assert!(
+            plain.iter().zip(&again).all(|(a, b)| Ok(a) == b.as_ref()),
+            "a small cohort predicts as the whole does"
+        );
         let mut merged = kit.everybody().nobody();
         for some in everyone.chunks(113).rev() {
             let (part, tally) = estimated(&kit, &table(&others, 10_000, some));

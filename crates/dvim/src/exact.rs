@@ -54,7 +54,8 @@ mod tests {
 
     #[test]
     fn no_order_changes_a_bit() {
-        let terms: Vec<f64> = (0..4_000).map(|i| libm::sin(f64::from(i) * 1.7) * libm::exp(f64::from(i % 37))).collect();
+        let terms: Vec<f64> =
+            (0..4_000).map(|i| libm::sin(f64::from(i) * 1.7) * libm::exp(f64::from(i % 37))).collect();
         let sum = |order: &dyn Fn(usize) -> usize| {
             let mut sum = Exact::default();
             (0..terms.len()).for_each(|i| sum.add(terms[order(i)]));

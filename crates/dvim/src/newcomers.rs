@@ -206,9 +206,7 @@ impl<'a> Newcomers<'a> {
     /// Estimates units of the cohort as the run did: a mean over its deals.
     fn of_cohort(&self, units: &[u32], watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
         let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
-        let rows = |some: &[usize]| {
-            self.ground.cohort.rows_of(&some.iter().map(|&q| units[q]).collect::<Vec<u32>>())
-        };
+        let rows = |some: &[usize]| self.ground.cohort.rows_of(&some.iter().map(|&q| units[q]).collect::<Vec<u32>>());
         let fold = |deal: usize, q: usize| self.fit.deals[deal].fold_of[units[q] as usize];
         self.of_left_out(&LeftOut { own: &own, rows: &rows, fold: &fold }, watch)
     }

@@ -93,7 +93,11 @@ fn who(b: &mut Builder, s: &Summary) {
     }
     flow.push(("", "patients with estimated effects".into(), grouped(estimated - unserved)));
     if averaged > estimated {
-        flow.push(("", "patients in the averages and curves, with those outside this sample".into(), grouped(averaged)));
+        flow.push((
+            "",
+            "patients in the averages and curves, with those outside this sample".into(),
+            grouped(averaged),
+        ));
     }
     b.body.push_str("<ol class=\"flow\" aria-label=\"From rows of the table to patients with estimates\">\n");
     for (class, words, number) in flow {

@@ -86,10 +86,8 @@ pub(super) fn calibrated(
             let moved = (own(i) / (1.0 + slopes.dot(&of(i))).max(smallest)).clamp(smallest, 1.0 - smallest);
             out[i] = if arm == Arm::Treated { moved } else { 1.0 - moved };
         }
-        moves[arm] = Moves {
-            slopes: slopes.iter().copied().collect(),
-            left: left.into_iter().map(|left| left.folds).collect(),
-        };
+        moves[arm] =
+            Moves { slopes: slopes.iter().copied().collect(), left: left.into_iter().map(|left| left.folds).collect() };
     }
     Calibrated { propensity: out, used, moves }
 }

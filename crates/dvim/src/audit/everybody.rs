@@ -17,9 +17,7 @@ use super::calibrated::Moves;
 use super::interaction::{Interaction, interactions};
 use super::known::{Known, what_is_known};
 use super::one_step::{Deals, Joint, Scores, Treatment, bounded_time, means_of};
-use super::standardised::{
-    OfCurves, Standardised, growth, marginal, rmst_quantities, standardised, with_area,
-};
+use super::standardised::{OfCurves, Standardised, growth, marginal, rmst_quantities, standardised, with_area};
 use crate::analysis::Analysis;
 use crate::arm::{Arm, ByArm};
 use crate::boost::{Node, Tree};
@@ -158,7 +156,8 @@ impl Everybody {
     /// From a sample and what was found in it, with the sums over the sample's own patients.
     pub fn of(cohort: &Cohort, analysis: &Analysis, by: &[By]) -> Result<(Everybody, Tally), Error> {
         let extras = cohort.extras();
-        for (setting, there) in [(Setting::Entry, extras.entry.is_some()), (Setting::Cluster, extras.cluster.is_some())] {
+        for (setting, there) in [(Setting::Entry, extras.entry.is_some()), (Setting::Cluster, extras.cluster.is_some())]
+        {
             if there {
                 return Err(refuse(
                     phrase![setting, " with more patients than the sample"],
@@ -255,7 +254,8 @@ impl Everybody {
         let subgroups: Vec<usize> =
             self.populations.divisions.iter().zip(self.populations.first()).filter_map(subgroup).collect();
         let treated = self.treatment.of_newcomer(covariates, &scaled, arm);
-        let patient = Patient { corrected, residual: &residual, outcome: *outcome, arm, treated, subgroups: &subgroups };
+        let patient =
+            Patient { corrected, residual: &residual, outcome: *outcome, arm, treated, subgroups: &subgroups };
         self.take(tally, &patient);
     }
 
@@ -296,7 +296,10 @@ impl Everybody {
     }
 
     /// Adds a patient to the sums of a population: whether it is a member, and what its outcome counts.
-    #[allow(clippy::too_many_arguments, reason = "a patient and a population, and what was made of the patient already")]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a patient and a population, and what was made of the patient already"
+    )]
     fn count(
         &self,
         tally: &mut Tally,

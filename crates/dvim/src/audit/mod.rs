@@ -109,8 +109,7 @@ pub const NO_HETEROGENEITY: &str =
 /// Why a large cohort's groups are not all looked through.
 pub const A_SAMPLE: &str = "the cohort is large: the balance of groups, who has no comparable patient and the bounds for informative censoring are those of a sample of patients (averages and their intervals rest on everybody)";
 /// What a run says whose cohort is a sample of the patients that its averages are over.
-pub const A_SAMPLE_OF_ALL: &str =
-    "patients outside the sample that was fitted are in the averages and the standardised curves, and in nothing else here";
+pub const A_SAMPLE_OF_ALL: &str = "patients outside the sample that was fitted are in the averages and the standardised curves, and in nothing else here";
 /// Why balance is not said under case weights.
 pub const NO_BALANCE: &str = "balance is left out under case weights, because its sums do not take them yet";
 

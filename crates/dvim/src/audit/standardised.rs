@@ -304,8 +304,7 @@ pub(super) fn standardised(
     confidence: f64,
 ) -> Standardised {
     let (k, quantile) = (times.len(), two_sided(confidence));
-    let estimates =
-        ByArm::of(|z| times.iter().map(|&t| grid.interpolate(&at_knots[z], t)).collect::<Vec<f64>>());
+    let estimates = ByArm::of(|z| times.iter().map(|&t| grid.interpolate(&at_knots[z], t)).collect::<Vec<f64>>());
     // Where nothing varies, what so many patients can know; but everybody is there at 0.
     let least = |z: Arm, j: usize, se: f64| {
         if se > 1e-9 || times[j] <= 0.0 { se } else { known[z].least_share(quantile) }
@@ -348,13 +347,7 @@ pub(super) fn standardised(
         estimate: estimate.clone(),
         se: se.clone(),
     };
-    Standardised {
-        population: name.into(),
-        n_units: joint.n,
-        times: times.to_vec(),
-        arms: ByArm::of(arm),
-        difference,
-    }
+    Standardised { population: name.into(), n_units: joint.n, times: times.to_vec(), arms: ByArm::of(arm), difference }
 }
 
 /// RMST of each arm and the two parts of its difference, R₀, R₁, from cure, from time: what is expected of a patient,
@@ -408,35 +401,34 @@ impl OfCurves<'_> {
         // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
         let effect = r.treated - r.control;
         let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));
-        let mut add =
-            |estimand: &'static str, weights: [f64; 4], value: f64, least: Option<f64>, top: Option<f64>| {
-                let seen = joint.variance(&weights).sqrt();
-                let se = least.filter(|_| seen.is_finite()).map(|least| seen.max(least));
-                let interval = se.map(|se| match top {
-                    Some(top) => averaged_at(value, se, top, quantile),
-                    None => {
-                        let end = |by: f64| (value + by * quantile * se).clamp(-horizon, horizon);
-                        Interval { se: Some(se), low: end(-1.0), high: end(1.0) }
-                    }
-                });
-                let split_sd = between.as_ref().map(|(b, _)| {
-                    let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
-                    all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
-                });
-                out.push(AverageEffect {
-                    estimand,
-                    population: name.into(),
-                    estimate: Some(value).filter(|v| v.is_finite()),
-                    se,
-                    low: interval.map(|i| i.low),
-                    high: interval.map(|i| i.high),
-                    sd: top.is_none().then(|| spread(&weights)),
-                    bias: None,
-                    n_units: joint.n,
-                    n_undefined: 0,
-                    split_sd: split_sd.filter(|_| top.is_none() && between.is_some()),
-                });
-            };
+        let mut add = |estimand: &'static str, weights: [f64; 4], value: f64, least: Option<f64>, top: Option<f64>| {
+            let seen = joint.variance(&weights).sqrt();
+            let se = least.filter(|_| seen.is_finite()).map(|least| seen.max(least));
+            let interval = se.map(|se| match top {
+                Some(top) => averaged_at(value, se, top, quantile),
+                None => {
+                    let end = |by: f64| (value + by * quantile * se).clamp(-horizon, horizon);
+                    Interval { se: Some(se), low: end(-1.0), high: end(1.0) }
+                }
+            });
+            let split_sd = between.as_ref().map(|(b, _)| {
+                let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
+                all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
+            });
+            out.push(AverageEffect {
+                estimand,
+                population: name.into(),
+                estimate: Some(value).filter(|v| v.is_finite()),
+                se,
+                low: interval.map(|i| i.low),
+                high: interval.map(|i| i.high),
+                sd: top.is_none().then(|| spread(&weights)),
+                bias: None,
+                n_units: joint.n,
+                n_undefined: 0,
+                split_sd: split_sd.filter(|_| top.is_none() && between.is_some()),
+            });
+        };
         add("rmst_effect", [-1.0, 1.0, 0.0, 0.0], effect, Some(least_effect), None);
         add("rmst_from_cure", [0.0, 0.0, 1.0, 0.0], effect - by_time, from_cure, None);
         add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], by_time, from_time, None);
