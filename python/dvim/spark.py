@@ -40,6 +40,8 @@ BATCH = 20_000
 """Patients that an executor estimates at a time."""
 SUMS = "_dvim_sums"
 """The column beside the effects in which a partition hands over its sums."""
+KNOWN = "_dvim_known"
+"""The column that says on its way to the executors who is of the sample."""
 LEFT_TO_SPARK = ("names", "start", "end", "cluster", "entry", "y", "imputation", "audit", "estimator")
 """Arguments of :func:`dvim.fit` that are not offered here."""
 WITNESSES = 5
@@ -143,7 +145,8 @@ def fit(
     id, used = _columns(df, given)
     df, given = _kept(df, given, used)
     n = df.count()
-    chosen = df if n <= sample else df.where(_hash(id, given["seed"]) < F.lit(_threshold(sample / n)))
+    is_chosen = F.lit(True) if n <= sample else _hash(id, given["seed"]) < F.lit(_threshold(sample / n))
+    chosen = df if n <= sample else df.where(is_chosen)
     table = chosen.toArrow().sort_by(id)
     _door(df, table, id, given)
     analysis = _fit(table, **{**given, "id": id})
@@ -151,7 +154,7 @@ def fit(
         kit, own = _dvim.kit(analysis._run, bins(given["by"]), given["threads"], shown)
     work = _Work(kit, shared, analysis, id, given, batch)
     _extremes(df, table, work)
-    joined = df.mapInArrow(work.function(), work.schema)
+    joined = df.withColumn(KNOWN, is_chosen).mapInArrow(work.function(), work.schema)
     if keep:
         joined = joined.persist(StorageLevel.DISK_ONLY)
     return Fit(analysis, kit, own, joined, n, keep)
@@ -427,22 +430,33 @@ def _executor(source: bytes | str, key: str) -> Any:
 
 
 def _gathered(batches: Iterable[Any], size: int) -> Iterator[Any]:
-    """Tables of this many rows from batches of any."""
+    """Tables of this many rows from batches of any. Those of the sample are kept apart: they are estimated fold by fold, and
+    few of them at a time would cost as much as many."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    held: list[Any] = []
-    n = 0
+    held: dict[bool, list[Any]] = {False: [], True: []}
+
+    def table(parts: list[Any]) -> Any:
+        return pa.Table.from_batches(parts).combine_chunks()
+
     for batch in batches:
-        while batch.num_rows:
-            part = batch.slice(0, size - n)
-            held.append(part)
-            n += part.num_rows
-            batch = batch.slice(part.num_rows)
-            if n == size:
-                yield pa.Table.from_batches(held).combine_chunks()
-                held, n = [], 0
-    if held:
-        yield pa.Table.from_batches(held).combine_chunks()
+        place = batch.schema.get_field_index(KNOWN)
+        kinds = [(False, batch)]
+        if place >= 0:
+            known, batch = batch.column(place), batch.remove_column(place)
+            kinds = [(False, batch.filter(pc.invert(known))), (True, batch.filter(known))]
+        for kind, rest in kinds:
+            while rest.num_rows:
+                part = rest.slice(0, size - sum(b.num_rows for b in held[kind]))
+                held[kind].append(part)
+                rest = rest.slice(part.num_rows)
+                if sum(b.num_rows for b in held[kind]) == size:
+                    yield table(held[kind])
+                    held[kind] = []
+    for parts in held.values():
+        if parts:
+            yield table(parts)
 
 
 def _estimated(batches: Iterator[Any], source: bytes | str, key: str, id: str, roles: str | None, kinds: Mapping[str, str],

@@ -38,10 +38,12 @@ pub struct Made {
 }
 
 type Reply = Result<Made, Error>;
+/// A batch, and where the answer goes.
+type Question = (Batch, Sender<Reply>);
 
 /// A thread that holds an open kit, with all that batches share, until the executor is dropped.
 pub struct Executor {
-    asked: Mutex<Option<Sender<(Batch, Sender<Reply>)>>>,
+    asked: Mutex<Option<Sender<Question>>>,
     thread: Mutex<Option<JoinHandle<Result<(), String>>>>,
 }
 
@@ -97,7 +99,7 @@ fn ended(thread: JoinHandle<Result<(), String>>) -> String {
     }
 }
 
-fn serve(kit: &Kit, batches: Receiver<(Batch, Sender<Reply>)>, ready: &Sender<()>) -> Result<(), String> {
+fn serve(kit: &Kit, batches: Receiver<Question>, ready: &Sender<()>) -> Result<(), String> {
     let newcomers = Newcomers::new(kit.fit(), kit.cohort()).map_err(|e| e.to_string())?;
     let prepared = newcomers.prepared();
     let _ = ready.send(());
