@@ -31,7 +31,6 @@ use crate::interval::two_sided;
 use crate::martingale::{Censoring, Residual};
 use crate::metric::Scaling;
 use crate::nuisance::{Baseline, Loss, LossOfUnit, Rows, Scored};
-use crate::options::Estimator;
 use crate::outcome::Outcome;
 use crate::phrase;
 use crate::phrase::Phrase;
@@ -166,7 +165,7 @@ impl Everybody {
                 ));
             }
         }
-        let Estimator::Adjusted(options) = &analysis.fit.options.estimator else {
+        let Some(scores) = Scores::of(cohort, analysis) else {
             return Err(refuse(
                 phrase![Setting::Estimator.to("paper"), " with more patients than the sample"],
                 "averages over everybody are one-step estimates, which the adjusted estimator gives",
@@ -174,9 +173,8 @@ impl Everybody {
             ));
         };
         let populations = Populations::new(cohort, &analysis.units, by)?;
-        let scores = Scores::of(cohort, analysis).expect("the adjusted estimator corrects its groups");
         let grid = Grid::of(cohort);
-        let smallest = options.smallest_censoring_survival;
+        let smallest = analysis.fit.options.smallest_censoring_survival();
         let watched =
             ByArm::of(|arm| Watched::of(&cohort.outcomes(&cohort.units_of(arm)), cohort.horizon()).into_steps());
         let x = scores.treatment.scaling.apply(cohort.all_covariates());
