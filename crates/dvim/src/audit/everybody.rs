@@ -110,22 +110,32 @@ struct Patient<'a> {
     subgroups: &'a [usize],
 }
 
+/// A sum, and the sum of squares.
+type WithSquare = [Exact; 2];
+
+/// Weights of those of whom it is known whether they had the event, and of those who had it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Outcomes {
+    known: WithSquare,
+    events: WithSquare,
+}
+
 /// Sums over the patients of one population.
 #[derive(Clone, Debug, PartialEq)]
 struct Sums {
     n: u64,
     /// Weights, and their squares.
-    total: [Exact; 2],
+    total: WithSquare,
     /// Influences, and their products with the weight of a member.
     psi: [[Exact; 2]; K],
     /// Products of influences.
     pairs: Vec<Exact>,
-    /// In each arm, weights and squares of those whose outcome is known, and of those who had the event.
-    known: [[[Exact; 2]; 2]; 2],
+    /// What is known in each arm.
+    outcomes: ByArm<Outcomes>,
     /// Of the two effects, weighted: sums and squares.
-    effects: [[Exact; 2]; 2],
+    effects: ByEstimand<WithSquare>,
     /// Of the contrasts of RMST, by patient: sums and squares.
-    contrasts: [[Exact; 2]; 3],
+    contrasts: [WithSquare; 3],
     /// Of the values of the arms: S₀, S₁, m₀, m₁.
     plain: [Exact; 4],
 }
@@ -322,12 +332,12 @@ impl Everybody {
             let a = psi[i];
             psi[i..].iter().zip(&mut pairs).for_each(|(b, pair)| pair.add(a * b));
         }
-        let with_square = |sums: &mut [Exact; 2], weight: f64, v: f64| {
+        let with_square = |sums: &mut WithSquare, weight: f64, v: f64| {
             sums[0].add(weight * v);
             sums[1].add(weight * v * v);
         };
-        let known = &mut sums.known[patient.arm.index()];
-        for (of, _) in known.iter_mut().zip([is_known, had_event]).filter(|(_, is)| *is) {
+        let Outcomes { known, events } = &mut sums.outcomes[patient.arm];
+        for (of, _) in [(known, is_known), (events, had_event)].into_iter().filter(|(_, is)| *is) {
             of[0].add(weight);
             of[1].add(weight * weight);
         }
@@ -338,8 +348,8 @@ impl Everybody {
         sums.total[0].add(weight);
         sums.total[1].add(weight * weight);
         let difference = |of: [usize; 2]| (value[of[1]] - value[of[0]]) - (centre[of[1]] - centre[of[0]]);
-        with_square(&mut sums.effects[0], weight, difference(AT_HORIZON));
-        with_square(&mut sums.effects[1], weight, difference([MEAN, MEAN + 1]));
+        with_square(&mut sums.effects.cure, weight, difference(AT_HORIZON));
+        with_square(&mut sums.effects.time, weight, difference([MEAN, MEAN + 1]));
         for (of, contrast) in sums.contrasts.iter_mut().zip(&CONTRASTS) {
             let terms = contrast.iter().enumerate().map(|(k, w)| w * (value[RMST + k] - centre[RMST + k]));
             with_square(of, 1.0, terms.sum());
@@ -457,8 +467,8 @@ impl Default for Sums {
             total: Default::default(),
             psi: [[Exact::default(); 2]; K],
             pairs: vec![Exact::default(); PAIRS],
-            known: Default::default(),
-            effects: Default::default(),
+            outcomes: ByArm::default(),
+            effects: ByEstimand::of(|_| Default::default()),
             contrasts: Default::default(),
             plain: Default::default(),
         }
@@ -468,14 +478,16 @@ impl Default for Sums {
 impl Sums {
     /// All sums but the number of patients.
     fn all(&self) -> impl Iterator<Item = &Exact> {
-        let known = self.known.iter().flatten().flatten();
+        let known = self.outcomes.iter().flat_map(|of| of.known.iter().chain(&of.events));
         let further = self.effects.iter().flatten().chain(self.contrasts.iter().flatten()).chain(&self.plain);
         self.total.iter().chain(self.psi.iter().flatten()).chain(&self.pairs).chain(known).chain(further)
     }
 
     fn all_mut(&mut self) -> impl Iterator<Item = &mut Exact> {
-        let known = self.known.iter_mut().flatten().flatten();
-        let effects = self.effects.iter_mut().flatten();
+        let ByArm { control, treated } = &mut self.outcomes;
+        let known = [control, treated].into_iter().flat_map(|of| of.known.iter_mut().chain(&mut of.events));
+        let ByEstimand { cure, time } = &mut self.effects;
+        let effects = cure.iter_mut().chain(time);
         let further = effects.chain(self.contrasts.iter_mut().flatten()).chain(&mut self.plain);
         self.total.iter_mut().chain(self.psi.iter_mut().flatten()).chain(&mut self.pairs).chain(known).chain(further)
     }
@@ -504,21 +516,17 @@ impl Sums {
     }
 
     fn known(&self, arm: Arm) -> Known {
-        let worth = |of: &[Exact; 2]| {
+        let worth = |of: &WithSquare| {
             let [sum, square] = of.map(|s| s.value());
             if square > 0.0 { sum * sum / square } else { 0.0 }
         };
-        let [known, events] = &self.known[arm.index()];
+        let Outcomes { known, events } = &self.outcomes[arm];
         Known::of_worth(worth(known), worth(events))
     }
 
     /// Variance of an effect between patients.
     fn effect_variance(&self, side: Estimand) -> f64 {
-        let at = match side {
-            Estimand::Cure => 0,
-            Estimand::Time => 1,
-        };
-        let [sum, square] = self.effects[at].map(|s| s.value());
+        let [sum, square] = self.effects[side].map(|s| s.value());
         let (n, total) = (self.n as f64, self.total[0].value());
         if self.n < 2 {
             return 0.0;
