@@ -172,7 +172,111 @@ FLAGS = {
 }
 
 
-def described(name, node, found):
+def described(found, known, what):
+    """Rows of a table for the columns that a file has; each must be known, or be a limit of one that is."""
+    rows, unknown = [], []
+    for name in found:
+        end = next((e for e in LIMITS if name.endswith(e) and name not in known), None)
+        if name in known:
+            rows.append((name, known[name]))
+        elif end and name.removesuffix(end) in known:
+            rows.append((name, f"{LIMITS[end].capitalize()} of `{name.removesuffix(end)}`."))
+        else:
+            unknown.append(name)
+    gone = [name for name in known if name not in found]
+    if unknown or gone:
+        sys.exit(f"site/reference.py: {what}: describe {unknown}, remove {gone}")
+    return rows
+
+
+def table(rows, head="column"):
+    return f"| {head} | what it holds |\n| --- | --- |\n" + "".join(f"| `{name}` | {text} |\n" for name, text in rows)
+
+
+def flag_names():
+    """The flags that the engine knows, from their one place in its source."""
+    effect = (ROOT / "crates/dvim/src/effect.rs").read_text()
+    named = re.findall(r'Flag::\w+\(Arm::\w+\) => "(\w+)"', effect)
+    named += re.findall(r'Arm::\w+ => "(too_few_candidates_\w+)"', (ROOT / "crates/dvim/src/constraint.rs").read_text())
+    return sorted({re.sub("_(treated|control)$", "", name) for name in named})
+
+
+def columns(dvim):
+    with tempfile.TemporaryDirectory() as folder:
+        def run(*args):
+            subprocess.run([dvim, *args], cwd=folder, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+        def head(name):
+            with open(Path(folder) / name, newline="") as file:
+                return next(csv.reader(file))
+
+        run("simulate", "--scenario", "transplant", "--n", "400", "-o", "cohort.csv")
+        fit = ["fit", "cohort.csv", "--time", "time", "--event", "event", "--treatment", "treatment", "--horizon", "3650"]
+        run(*fit, "--splits", "20", "-o", "run")
+        run(*fit, "--estimator", "paper", "-k", "20", "-o", "paper")
+        run("curves", "run", "-o", "curves.csv")
+        run("curves", "run", "--patients", "synthetic-0001", "-o", "patients.csv")
+        run("predict", "run", "cohort.csv", "-o", "new.csv", "--groups", "groups.csv")
+        run("audit", "run", "--uses", "uses.csv")
+        effects, paper = head("run/effects.csv"), set(head("paper/effects.csv"))
+        keys = dict.fromkeys([k for name in ("run", "paper") for k in json.loads((Path(folder) / name / "summary.json").read_text())])
+        curves = dict.fromkeys(head("curves.csv") + head("patients.csv"))
+        parts = [
+            MADE,
+            "# Columns of the files\n\nEvery file that other software can read, column by column. An empty cell is undefined, never zero.\n",
+            "\n## effects.csv\n\nOne row for each estimated patient. `dvim predict` writes the same columns for new patients; their arm is empty. "
+            "Columns marked * are there under the adjusted estimator only; the last two where the cross-fit was repeated.\n\n",
+            table([(n, t if n in paper else f"{t} *") for n, t in described(effects, EFFECTS, "effects.csv")]),
+            "\n### Flags\n\nA flag ends with the arm it speaks of, such as `no_event_treated`.\n\n",
+            table([*described(flag_names(), FLAGS, "flags"),
+                   ("beyond_max_distance", "`predict --max-distance`: a group reaches farther. No estimate."),
+                   ("off_support:COLUMN", "`predict`: the value is outside what the cohort has seen. The estimate is an extrapolation.")], "flag"),
+            "\n## weights.csv\n\nOne row for each covariate, or for each level of a category.\n\n",
+            table(described(head("run/weights.csv"), WEIGHTS, "weights.csv")),
+            "\n## summary.json\n\nEverything about the run.\n\n",
+            table(described(list(keys), SUMMARY, "summary.json"), "key"),
+            "\n## Curves\n\n`dvim curves run` writes `population`, `arm`, `time`, `survival` and limits; with `--patients`, `id` in the place of `population`.\n\n",
+            table(described(list(curves), CURVES, "curves")),
+            "\n## Groups of new patients\n\n`dvim predict run new.csv --groups FILE`, one row for each member of each group.\n\n",
+            table(described(head("groups.csv"), GROUP, "groups")),
+            "\n## Uses\n\n`dvim audit run --uses FILE`, one row for each patient who can be in a group.\n\n",
+            table(described(head("uses.csv"), USES, "uses")),
+        ]
+    return "".join(parts)
+
+
+# ---------------------------------------------------------------- Python
+
+ORDER = ["fit", "Analysis", "MatchGroup", "Audit", "Plots", "Pooled", "Arms", "open", "check", "Check", "compare", "Comparison",
+         "simulate", "scenarios", "kaplan_meier", "Curve", "MixtureCure", "DoubleMatching", "Columns", "Record",
+         "Error", "Refused", "ModelError", "NoSuchUnit", "OpenError", "Exists", "Warning", "Problem"]
+
+
+def python():
+    package = ROOT / "python" / "dvim"
+    found, exported = {}, None
+    for path in sorted(package.glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                if not any(ast.unparse(d) == "overload" for d in node.decorator_list):
+                    found.setdefault(node.name, node)
+                elif node.name == "fit":
+                    found["fit()"] = node  # the last overload is the one list of arguments
+            if path.name == "__init__.py" and isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                exported = ast.literal_eval(node.value)
+    missing = sorted({*exported, "Plots"} ^ set(ORDER))
+    if missing:
+        sys.exit(f"site/reference.py: ORDER and dvim.__all__ differ in {', '.join(missing)}")
+    out = [MADE, "# Python, by name\n\nThe docstrings of the package. [Python, by task](../python.md) says what goes in and what comes out.\n"]
+    for name in ORDER:
+        out.extend(entry(name, found[name], found))
+    spark = {n.name: n for n in ast.parse((package / "spark.py").read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    for name in ("fit", "Fit"):
+        out.extend(entry(f"spark.{name}", spark[name], spark))
+    return "".join(out)
+
+
+def entry(name, node, found):
     """A function, or a class with its parts."""
     if isinstance(node, ast.FunctionDef):
         return [f"\n## dvim.{name}\n\n```text\n{signature(found.get(name + '()', node), 'dvim.' + name)}\n```\n\n{doc(node)}\n"]

@@ -34,10 +34,6 @@ from ._progress import Progress, Watching
 
 __all__ = ["Fit", "fit"]
 
-SAMPLE = 1_000_000
-"""Patients of the sample, unless another number is asked for."""
-BATCH = 20_000
-"""Patients that an executor estimates at a time."""
 SUMS = "_dvim_sums"
 """The column beside the effects in which a partition hands over its sums."""
 KNOWN = "_dvim_known"
@@ -111,9 +107,9 @@ class Fit:
 def fit(
     df: Any,
     *,
-    sample: int = SAMPLE,
+    sample: int = 1_000_000,
     keep: bool = True,
-    batch: int = BATCH,
+    batch: int = 20_000,
     shared: str | os.PathLike[str] | None = None,
     **arguments: Any,
 ) -> Fit:
@@ -373,7 +369,7 @@ class _Work:
         from pyspark.sql import types as T
 
         if batch < 1:
-            raise _refuse(f"batch is {batch}", "a batch holds a patient at least", f"leave it out, or use batch={BATCH}")
+            raise _refuse(f"batch is {batch}", "a batch holds a patient at least", "leave it out, or use batch=20_000")
         self.id = id
         self.key = hashlib.sha256(kit).hexdigest()
         self.parts = [id, given["time"], given["event"] or given["censor"], given["treatment"], given["weights"]]
