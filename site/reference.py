@@ -270,19 +270,26 @@ def python():
         sys.exit(f"site/reference.py: ORDER and dvim.__all__ differ in {', '.join(missing)}")
     out = [MADE, "# Python, by name\n\nThe docstrings of the package. [Python, by task](../python.md) says what goes in and what comes out.\n"]
     for name in ORDER:
-        node = found[name]
-        if isinstance(node, ast.FunctionDef):
-            out.append(f"\n## dvim.{name}\n\n```text\n{signature(found.get(name + '()', node), 'dvim.' + name)}\n```\n\n{doc(node)}\n")
-            continue
-        bases = [ast.unparse(b) for b in node.bases if not ast.unparse(b).startswith(("Mapping", "BaseEstimator"))]
-        out.append(f"\n## dvim.{name}\n\n" if name != "Plots" else "\n## Analysis.plot\n\n")
-        out.append((f"A `{'`, `'.join(bases)}`. " if bases and name not in ("Plots",) else "") + doc(node) + "\n")
-        for part in members(node, found):
-            if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and ast.get_docstring(part):
-                kinds = {ast.unparse(d) for d in part.decorator_list}
-                shown = f".{part.name}" if kinds & {"property", "cached_property"} else signature(part, f".{part.name}")
-                out.append(f"\n### `{' '.join(shown.split())}` {{#{name.lower()}-{part.name}}}\n\n{doc(part)}\n")
+        out.extend(entry(name, found[name], found))
+    spark = {n.name: n for n in ast.parse((package / "spark.py").read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    for name in ("fit", "Fit"):
+        out.extend(entry(f"spark.{name}", spark[name], spark))
     return "".join(out)
+
+
+def entry(name, node, found):
+    """A function, or a class with its parts."""
+    if isinstance(node, ast.FunctionDef):
+        return [f"\n## dvim.{name}\n\n```text\n{signature(found.get(name + '()', node), 'dvim.' + name)}\n```\n\n{doc(node)}\n"]
+    bases = [ast.unparse(b) for b in node.bases if not ast.unparse(b).startswith(("Mapping", "BaseEstimator"))]
+    out = [f"\n## dvim.{name}\n\n" if name != "Plots" else "\n## Analysis.plot\n\n"]
+    out.append((f"A `{'`, `'.join(bases)}`. " if bases and name not in ("Plots",) else "") + doc(node) + "\n")
+    for part in members(node, found):
+        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_") and ast.get_docstring(part):
+            kinds = {ast.unparse(d) for d in part.decorator_list}
+            shown = f".{part.name}" if kinds & {"property", "cached_property"} else signature(part, f".{part.name}")
+            out.append(f"\n### `{' '.join(shown.split())}` {{#{name.lower().replace('.', '-')}-{part.name}}}\n\n{doc(part)}\n")
+    return out
 
 
 def members(node, found):

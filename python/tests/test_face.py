@@ -436,7 +436,7 @@ def test_stubs_and_types(tmp_path):
     # Beside other installed packages mypy takes them for the user's own.
     place = tmp_path if "site-packages" in where.parts else where.parent
     config = tmp_path / "mypy.ini"
-    skipped = ",".join(f"{m}.*" for m in ("pandas", "polars", "pyarrow", "matplotlib", "sklearn", "narwhals", "IPython"))
+    skipped = ",".join(f"{m}.*" for m in ("pandas", "polars", "pyarrow", "pyspark", "matplotlib", "sklearn", "narwhals", "IPython"))
     config.write_text(f"[mypy]\nignore_missing_imports = true\ncheck_untyped_defs = true\n[mypy-{skipped}]\nfollow_imports = skip\n")
     for check in (["mypy.stubtest", "dvim._dvim", "--ignore-disjoint-bases", "--mypy-config-file", config],
                   ["mypy", "-p", "dvim", "--config-file", config, "--cache-dir", tmp_path]):

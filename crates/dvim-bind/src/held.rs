@@ -3,6 +3,7 @@
 use crate::columns::{self, Columns, Out};
 use dvim::internal::analysis::Analysis;
 use dvim::internal::audit::average::By;
+use dvim::internal::audit::everybody::Tally;
 use dvim::internal::audit::{Audit, sensitivity};
 use dvim::internal::cohort::Cohort;
 use dvim::internal::effect::Corrected;
@@ -12,6 +13,7 @@ use dvim::internal::survival::SurvivalCurve;
 use dvim::internal::table::Table;
 use dvim::internal::watch::Watch;
 use dvim_io::atomic::{Access, Folder, NewFile};
+use dvim_io::kit::{Kit, write_kit};
 use dvim_io::regular::open_regular;
 use dvim_io::run::{EffectsFormat, OpenError, files_of};
 use dvim_io::tasks::{self, Analysed, CurvesAsked, Predicted};
@@ -78,6 +80,22 @@ impl Held {
     pub fn opened(run: Box<dvim_io::run::Run>, path: PathBuf, watch: &dyn Watch) -> Result<Held, Error> {
         let found = Analysis::reopened(run.fit.clone(), &run.corrected, run.stored.clone(), &run.cohort, watch)?;
         Ok(Held::Opened { run, found: Box::new(found), path })
+    }
+
+    /// What other machines need to estimate more patients, in bytes, and the sums over the run's own patients.
+    pub fn kit(&self, by: &[By]) -> Result<(Vec<u8>, Vec<u8>), Error> {
+        let (kit, tally) = write_kit(self.cohort(), self.found(), by)?;
+        Ok((kit, tally.to_bytes()))
+    }
+
+    /// The run with averages and curves over everybody: those who are in these sums. Fails with what does not fit
+    /// together.
+    pub fn over_everybody(&self, kit: &[u8], tally: &[u8]) -> Result<Held, String> {
+        let Held::Fitted { done, .. } = self else { return Err("the run was not fitted here".into()) };
+        let over = Kit::open(kit)?.everybody().over(&Tally::from_bytes(tally)?);
+        let mut done = Analysed::clone(done);
+        done.tell_of_everybody(over);
+        Ok(Held::fitted(Arc::new(done)))
     }
 
     /// The cohort.

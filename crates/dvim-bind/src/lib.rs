@@ -4,6 +4,7 @@
 
 pub mod asked;
 pub mod columns;
+pub mod executor;
 pub mod held;
 pub mod several;
 pub mod text;

@@ -5,6 +5,7 @@ pub mod atomic;
 pub mod clean;
 pub mod environment;
 pub mod journal;
+pub mod kit;
 pub mod labels;
 pub mod manifest;
 pub mod memory;

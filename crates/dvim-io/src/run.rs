@@ -310,7 +310,7 @@ pub fn write_effect_table<'a>(
     }
 }
 
-fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
+pub(crate) fn write_store<W: Write>(out: &mut Hashing<W>, cohort: &Cohort, analysis: &Analysis) -> io::Result<()> {
     let fit = &analysis.fit;
     let units = cohort.as_recorded();
     let width = if units.extras.is_empty() && analysis.effects.iter().all(are_plain) { PLAIN_GROUP } else { GROUP };
@@ -683,7 +683,7 @@ fn store_digests(bytes: &[u8]) -> Result<String, String> {
 }
 
 /// Reads a store whose checksum somebody else looks at.
-fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Stored>), String> {
+pub(crate) fn read_store(bytes: &[u8]) -> Result<(Cohort, Fit, Vec<Corrected>, Option<Stored>), String> {
     if bytes.len() < MAGIC.len() + 1 + 8 + 32 || &bytes[..MAGIC.len()] != MAGIC {
         return Err("it is not such a file, or was cut short".into());
     }

@@ -2,13 +2,15 @@
 //! No flag, no printing: the command line and Python call the same functions, so they give the same bits.
 
 use crate::atomic::{Directory, Hashing, hex};
+use crate::kit::Kit;
 use crate::manifest;
 use crate::memory;
 use crate::read::{ReadOptions, ReadTable};
 use crate::run::{EffectsFormat, Origin};
 use dvim::internal::analysis::{self, Analysis};
-use dvim::internal::audit::Audit;
 use dvim::internal::audit::average::{By, average_effects};
+use dvim::internal::audit::everybody::{Over, Tally};
+use dvim::internal::audit::{A_SAMPLE_OF_ALL, Audit};
 use dvim::internal::cohort::{self, Admitted, Arm, Cohort, Flow, Roles};
 use dvim::internal::compare::cox::Ties;
 use dvim::internal::compare::method::{Averaged, Field, Learned, Method, MethodEffects, crude};
@@ -21,10 +23,11 @@ use dvim::internal::fold::Fit;
 use dvim::internal::ground::Ground;
 use dvim::internal::inspect::{Search, UnitGroups};
 use dvim::internal::interval::two_sided;
+use dvim::internal::newcomers::{Newcomers, Prepared};
 use dvim::internal::options::{AdjustedOptions, Estimator, Options};
 use dvim::internal::phrase::Phrase;
 use dvim::internal::setting::Setting;
-use dvim::internal::support::{NewUnits, read_new};
+use dvim::internal::support::{NewUnits, read_new, read_new_within};
 use dvim::internal::table::{Ids, Table, Values};
 use dvim::internal::watch::Watch;
 use dvim::phrase;
@@ -36,6 +39,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 /// A table, and what is recorded of where it came from.
 pub struct Input {
@@ -313,11 +317,12 @@ pub struct Asked {
 }
 
 /// A table that was analysed.
+#[derive(Clone)]
 pub struct Analysed {
     /// The cohort.
-    pub cohort: Cohort,
+    pub cohort: Arc<Cohort>,
     /// What was found.
-    pub found: Analysis,
+    pub found: Arc<Analysis>,
     /// Whether it can be relied on.
     pub audit: Audit,
     /// What is worth knowing of the input.
@@ -372,7 +377,17 @@ impl Analysed {
         warnings.extend(found.fit.level_problems(&cohort));
         let audit = if asked.audit { Audit::of } else { Audit::not_asked }(&cohort, &found, &asked.by)?;
         found.groups = None;
+        let (cohort, found) = (Arc::new(cohort), Arc::new(found));
         Ok(Analysed { cohort, found, audit, flow, warnings, input, roles })
+    }
+
+    /// Puts averages and curves over more patients in the place of those over the cohort.
+    pub fn tell_of_everybody(&mut self, over: Over) {
+        (self.audit.averages, self.audit.curves) = (over.averages, over.curves);
+        self.audit.interactions = over.interactions;
+        if over.n_units > self.found.units.len() {
+            self.audit.left_out.push(A_SAMPLE_OF_ALL);
+        }
     }
 
     /// Where it came from, for its run.
@@ -456,6 +471,26 @@ impl Predicted {
         let own = fit.recognised(table.n_rows(), || known(cohort, &ids, &new.covariates));
         let found = fit.estimate_under_constraints(cohort, &new.covariates, &own, watch)?;
         Ok(Predicted { ids, new, own, found, max_distance })
+    }
+
+    /// Estimates the rows of a table, some of whom are of the sample that a kit was learned from. With `roles` also
+    /// the sums over the others, for averages over everybody.
+    pub fn of_part(
+        kit: &Kit,
+        ready: (&Newcomers<'_>, &Prepared<'_>),
+        table: &Table,
+        id: Option<&str>,
+        roles: Option<&Roles>,
+        watch: &dyn Watch,
+    ) -> Result<(Predicted, Option<Tally>), Error> {
+        let ids = ids_of(table, id);
+        let mut problems = Vec::new();
+        refuse_ids(table, id, &ids, &mut problems);
+        let new = read_new_within(kit.cohort(), kit.ranges(), table).map_err(|found| problems.extend(found));
+        let Some(new) = new.ok().filter(|_| problems.is_empty()) else { return Err(Error::Refused(problems)) };
+        let known = kit.estimate(ready, new, &ids, watch)?;
+        let tally = roles.map(|roles| kit.tally(&known, table, roles)).transpose()?;
+        Ok((Predicted { ids, new: known.new, own: Vec::new(), found: known.found, max_distance: None }, tally))
     }
 
     /// Number of patients.

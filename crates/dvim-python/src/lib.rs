@@ -5,6 +5,7 @@
 mod arrow;
 mod columns;
 mod errors;
+mod everybody;
 mod run;
 mod batch;
 mod table;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _dvim {
     #[pymodule_export]
     use crate::batch::{Several, asks_for_several, fit_several, open_all};
+    #[pymodule_export]
+    use crate::everybody::{Executor, kit, merged, over_everybody};
     #[pymodule_export]
     use crate::run::{
         Comparison, CureModel, Run, check, command, compare, default_options, fit, fit_cure, id_column, kaplan_meier,

@@ -42,7 +42,7 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary, face: &dyn 
          <p style=\"margin:0 0 .6em\">{} patients ({} {}, {} {}), {} events {}; {} were estimated ({}).</p>\
          <table style=\"border-collapse:collapse;margin:0 0 .6em\"><thead><tr><th></th>{}</tr></thead>\
          <tbody>{}{}</tbody></table>\
-         <p style=\"margin:0 0 .6em;color:#56606e\">Means over the estimated patients, with {level} % intervals where there are any. \
+         <p style=\"margin:0 0 .6em;color:#56606e\">Means over {}, with {level} % intervals where there are any. \
          The first row is the effect on whether the event happens, the second the effect on when, among those who have it.</p>",
         escape(&answer(summary, &names).join(" ")),
         grouped(t.n_units + c.n_units),
@@ -59,6 +59,10 @@ pub fn card(cohort: &Cohort, analysis: &Analysis, summary: &Summary, face: &dyn 
             .concat(),
         row(&escape(&names.effect(Estimand::Cure)), "cure_effect", 100.0),
         row(&escape(&names.effect(Estimand::Time)), "time_effect", 1.0),
+        match summary.average("cure_effect", "all") {
+            Some(a) if a.n_units > analysis.units.len() => format!("all {} patients", grouped(a.n_units)),
+            _ => "the estimated patients".into(),
+        },
     );
     out += &verdict(summary, face);
     out += &curves(cohort, summary, &names);

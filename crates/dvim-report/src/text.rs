@@ -266,7 +266,11 @@ pub fn summary(s: &Summary, analysis: &Analysis, cohort: &Cohort, terminal: Term
     } else {
         String::new()
     };
-    let _ = write!(out, "\nAverage effects over the estimated patients{with}\n{}", grid.render());
+    let over = match s.average("cure_effect", "all") {
+        Some(a) if a.n_units > analysis.units.len() => format!("all {} patients", grouped(a.n_units)),
+        _ => "the estimated patients".into(),
+    };
+    let _ = write!(out, "\nAverage effects over {over}{with}\n{}", grid.render());
     if let Some(words) = about_averages(s) {
         let _ = writeln!(out, "  {words}");
     }

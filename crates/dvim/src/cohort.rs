@@ -9,6 +9,7 @@
 //! - **Ties.** Times that differ by no more than [`TIE_TOLERANCE`]·H are one time.
 
 mod admit;
+mod batch;
 mod labels;
 mod parts;
 mod read;
@@ -22,6 +23,7 @@ use crate::table::{Column, Ids, Table};
 use rayon::prelude::*;
 
 pub(crate) use admit::examine;
+pub use batch::{Seen, outcomes_of};
 pub use labels::{CovariateLabel, Labels};
 pub(crate) use suspects::is_code_for_unknown;
 pub use suspects::{DUPLICATES, Leak, leaks};
@@ -517,21 +519,7 @@ impl Cohort {
 
     /// The position of the unit with that id.
     pub fn position(&self, id: &str) -> Option<usize> {
-        let n = self.n_units();
-        match &self.ids {
-            Ids::Rows(_) => {
-                id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1)
-            }
-            Ids::Integers(v) => id.parse::<i64>().ok().and_then(|x| v.binary_search(&x).ok()),
-            Ids::Texts { .. } => {
-                let (mut low, mut high) = (0, n);
-                while low < high {
-                    let middle = (low + high) / 2;
-                    if self.ids.text(middle).as_ref() < id { low = middle + 1 } else { high = middle }
-                }
-                (low < n && self.ids.text(low) == id).then_some(low)
-            }
-        }
+        self.ids.position(id)
     }
 
     /// The position of the unit with that id, or why there is none.

@@ -180,7 +180,7 @@ pub struct Effect {
 
 impl Effect {
     /// Before anything was estimated.
-    pub(crate) const NOTHING: Effect = {
+    pub const NOTHING: Effect = {
         let nothing = ByArm { control: GroupEstimate::NOTHING, treated: GroupEstimate::NOTHING };
         Effect { groups: ByEstimand { cure: nothing, time: nothing }, corrected: None }
     };

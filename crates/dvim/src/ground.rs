@@ -311,9 +311,21 @@ impl<'a> Ground<'a> {
         measure: impl Fn(Estimand, Arm, &Found<'_>) -> M + Sync,
         finish: impl Fn(Range<usize>, &[f64], &mut [Effect], &Four<Vec<M>>),
     ) -> Result<Estimated, Error> {
+        self.estimate_by(&self.searches_of(fold, asked.placed), fold, asked, watch, measure, finish)
+    }
+
+    /// Does what [`Ground::estimate`] does, by searches of that fold that are at hand.
+    pub(crate) fn estimate_by<M: Send + Sync + Default>(
+        &self,
+        searches: &Four<ArmSearch<'_>>,
+        fold: &Fold,
+        asked: &Asked<'_>,
+        watch: &dyn Watch,
+        measure: impl Fn(Estimand, Arm, &Found<'_>) -> M + Sync,
+        finish: impl Fn(Range<usize>, &[f64], &mut [Effect], &Four<Vec<M>>),
+    ) -> Result<Estimated, Error> {
         let n = asked.own.len();
         let size = if self.rules.is_some() { CONSTRAINED_BLOCK } else { BLOCK };
-        let searches = self.searches_of(fold, asked.placed);
         let (mut effects, mut unserved) = (Vec::with_capacity(n), Vec::new());
         let mut groups: Option<Four<Groups>> =
             asked.keep.then(|| fold.group_size.map(|k| ByArm::of(|_| Groups::new(k))));

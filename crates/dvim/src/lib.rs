@@ -49,6 +49,7 @@ mod estimand;
 mod arm;
 mod processor;
 mod numeric;
+mod exact;
 mod product;
 mod distribution;
 mod outcome;

@@ -23,7 +23,7 @@ use crate::group::GroupEstimate;
 use crate::joint::{Prediction, Predictor, ShareTable, Spread, Spreads};
 use crate::metric::Scaling;
 use crate::numeric::expit;
-use crate::search::Found;
+use crate::search::{ArmSearch, Found};
 use crate::watch::Watch;
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -37,6 +37,20 @@ pub type GivenGroup<'g> = (GroupEstimate, &'g [u32], &'g [f64]);
 struct Expectations {
     each: Vec<Expected>,
     weighed: Weighed,
+}
+
+/// Both arms under both metrics that new patients are matched by, ready to be searched.
+pub struct Prepared<'n>(Four<ArmSearch<'n>>);
+
+/// Patients who are to be estimated, some of whom the models may have learned from.
+#[derive(Clone, Copy)]
+pub struct Patients<'p> {
+    /// Covariates as recorded, row-major.
+    pub covariates: &'p [f64],
+    /// The position in the cohort of each who is in it.
+    pub own: &'p [Option<u32>],
+    /// For each deal, the fold that left out each of those whom models learned from, and [`NO_FOLD`] for the others.
+    pub left_out: &'p [Vec<u8>],
 }
 
 /// Estimates patients against a cohort that was analysed before.
@@ -106,9 +120,52 @@ impl<'a> Newcomers<'a> {
         Ok(out.into_iter().map(|e| e.expect("each is new or of the cohort")).collect())
     }
 
+    /// Searches that many calls of [`Newcomers::estimate_each`] share.
+    pub fn prepared(&self) -> Prepared<'_> {
+        Prepared(self.ground.searches(&self.shared))
+    }
+
+    /// Estimates patients: those whom models learned from by the folds that left them out, whether or not the cohort
+    /// holds them, the others by all folds.
+    pub fn estimate_each(
+        &self,
+        prepared: &Prepared<'_>,
+        patients: &Patients<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let p = self.ground.cohort.n_covariates();
+        let Patients { covariates, own, left_out } = *patients;
+        let row = |q: usize| &covariates[q * p..(q + 1) * p];
+        let is_known = |q: &usize| self.correction.is_some() && left_out.iter().any(|of| of[*q] != NO_FOLD);
+        let (known, new): (Vec<usize>, Vec<usize>) = (0..own.len()).partition(is_known);
+        let rows_of = |some: &[usize]| some.iter().flat_map(|&q| row(q)).copied().collect::<Vec<f64>>();
+        let own_of = |some: &[usize]| some.iter().map(|&q| own[q]).collect::<Vec<Option<u32>>>();
+        let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; own.len()];
+        if !new.is_empty() {
+            let rows = |of: Range<usize>| rows_of(&new[of]);
+            let asked = Asked { own: &own_of(&new), rows: &rows, placed: None, keep: false };
+            let found = self.of_newcomers_by(&prepared.0, &asked, watch)?;
+            new.iter().zip(found).for_each(|(&q, e)| out[q] = Some(e));
+        }
+        let rows = |some: &[usize]| some.iter().flat_map(|&q| row(known[q])).copied().collect();
+        let fold = |deal: usize, q: usize| left_out[deal][known[q]];
+        let found = self.of_left_out(&LeftOut { own: &own_of(&known), rows: &rows, fold: &fold }, watch)?;
+        known.iter().zip(found).for_each(|(&q, e)| out[q] = Some(e));
+        Ok(out.into_iter().map(|e| e.expect("each is known or new")).collect())
+    }
+
     fn of_newcomers(&self, asked: &Asked<'_>, watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        self.of_newcomers_by(&self.ground.searches(&self.shared), asked, watch)
+    }
+
+    fn of_newcomers_by(
+        &self,
+        searches: &Four<ArmSearch<'_>>,
+        asked: &Asked<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
         let found = match &self.correction {
-            None => self.ground.estimate(&self.shared, asked, watch, |_, _, _| (), |_, _, _, _| ()),
+            None => self.ground.estimate_by(searches, &self.shared, asked, watch, |_, _, _| (), |_, _, _, _| ()),
             Some(correction) => {
                 let expected = correction.expected(&self.ground);
                 let finish = |_: Range<usize>, rows: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
@@ -116,7 +173,8 @@ impl<'a> Newcomers<'a> {
                     let (weight, leftover) = (&correction.weight, &correction.leftover);
                     self.finish(correction.any_model(), &opinions, weight, leftover, effects, offsets);
                 };
-                self.ground.estimate(
+                self.ground.estimate_by(
+                    searches,
                     &self.shared,
                     asked,
                     watch,
@@ -147,8 +205,15 @@ impl<'a> Newcomers<'a> {
 
     /// Estimates units of the cohort as the run did: a mean over its deals.
     fn of_cohort(&self, units: &[u32], watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let own: Vec<Option<u32>> = units.iter().copied().map(Some).collect();
+        let rows = |some: &[usize]| self.ground.cohort.rows_of(&some.iter().map(|&q| units[q]).collect::<Vec<u32>>());
+        let fold = |deal: usize, q: usize| self.fit.deals[deal].fold_of[units[q] as usize];
+        self.of_left_out(&LeftOut { own: &own, rows: &rows, fold: &fold }, watch)
+    }
+
+    fn of_left_out(&self, whom: &LeftOut<'_>, watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
         let of_deals: Vec<_> =
-            self.fit.deals.iter().map(|d| self.of_deal(d, units, watch)).collect::<Result<_, Error>>()?;
+            (0..self.fit.deals.len()).map(|d| self.of_deal(d, whom, watch)).collect::<Result<_, Error>>()?;
         let mut of_deals = of_deals.into_iter();
         let Some(mut first) = of_deals.next() else { return Ok(Vec::new()) };
         let others: Vec<Vec<Result<Effect, Unserved>>> = of_deals.collect();
@@ -162,23 +227,26 @@ impl<'a> Newcomers<'a> {
         Ok(first)
     }
 
-    fn of_deal(&self, deal: &Deal, units: &[u32], watch: &dyn Watch) -> Result<Vec<Result<Effect, Unserved>>, Error> {
-        let cohort = self.ground.cohort;
-        let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; units.len()];
-        for (number, fold) in deal.folds.iter().enumerate() {
-            let of_fold: Vec<usize> =
-                (0..units.len()).filter(|&q| deal.fold_of[units[q] as usize] as usize == number).collect();
+    fn of_deal(
+        &self,
+        deal: usize,
+        whom: &LeftOut<'_>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Result<Effect, Unserved>>, Error> {
+        let n = whom.own.len();
+        let mut out: Vec<Option<Result<Effect, Unserved>>> = vec![None; n];
+        for (number, fold) in self.fit.deals[deal].folds.iter().enumerate() {
+            let of_fold: Vec<usize> = (0..n).filter(|&q| (whom.fold)(deal, q) as usize == number).collect();
             let (Some(corrector), Some(correction), false) = (&fold.corrector, &self.correction, of_fold.is_empty())
             else {
                 continue;
             };
-            let here: Vec<u32> = of_fold.iter().map(|&q| units[q]).collect();
-            let own: Vec<Option<u32>> = here.iter().copied().map(Some).collect();
-            let rows = |of: Range<usize>| cohort.rows_of(&here[of]);
+            let own: Vec<Option<u32>> = of_fold.iter().map(|&q| whom.own[q]).collect();
+            let rows = |of: Range<usize>| (whom.rows)(&of_fold[of]);
             let expected = correction.x.expected(&self.ground, &corrector.model);
             let expected = ByArm::of(|arm| Weighed::by_time(&self.ground.pools[arm], &expected[arm]));
-            let finish = |of: Range<usize>, _: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
-                let opinions = corrector.model.opinions(&correction.x.rows(&here[of]));
+            let finish = |_: Range<usize>, rows: &[f64], effects: &mut [Effect], offsets: &Four<Vec<Offset>>| {
+                let opinions = corrector.model.opinions(&correction.scaling.apply(rows));
                 let (predictor, Corrector { weight, leftover, .. }) = (&corrector.model.predictor, corrector);
                 self.finish(predictor, &opinions, weight, leftover, effects, offsets);
             };
@@ -236,6 +304,15 @@ impl<'a> Newcomers<'a> {
         add_leftover(&mut corrected, leftover);
         Some(corrected)
     }
+}
+
+/// Patients whom models learned from.
+struct LeftOut<'w> {
+    own: &'w [Option<u32>],
+    /// Gives the covariates, as recorded, of some of them.
+    rows: &'w (dyn Fn(&[usize]) -> Vec<f64> + Sync),
+    /// The fold of a deal that left a patient out.
+    fold: &'w dyn Fn(usize, usize) -> u8,
 }
 
 /// The offset of a group from what is expected of its members.

@@ -108,9 +108,37 @@ fn climb(
     (b, information)
 }
 
+/// A score of covariates that one fold learned: a line, and trees beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Scored {
+    /// The intercept first; covariates beyond it have no slope.
+    pub(crate) line: Vec<f64>,
+    pub(crate) trees: Vec<Tree>,
+}
+
+impl Scored {
+    /// With as many of the trees as were chosen.
+    fn new(line: Vec<f64>, mut trees: Vec<Tree>, chosen: usize) -> Scored {
+        trees.truncate(ROUNDS[chosen]);
+        Scored { line, trees }
+    }
+
+    /// The score of a row that none of the folds saw.
+    pub(crate) fn of(&self, x: &[f64]) -> f64 {
+        line(&self.line, x) + sum_of(&self.trees, x)
+    }
+
+    /// The mean score over folds.
+    pub(crate) fn mean(folds: &[Scored], x: &[f64]) -> f64 {
+        folds.iter().map(|fold| fold.of(x)).sum::<f64>() / folds.len().max(1) as f64
+    }
+}
+
 /// Who is treated, given covariates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Propensity {
+    /// What each fold learned: `logit P(treated | covariates)`, for patients whom no fold saw.
+    pub(crate) folds: Vec<Scored>,
     /// P(treated | covariates) of each unit, by models that did not see it.
     pub of_unit: Vec<f64>,
     /// Whether trees were needed beside the linear model.
@@ -123,6 +151,8 @@ pub struct Propensity {
 /// Scores of each unit at each number of trees that is tried, by models that did not see the unit.
 struct OutOfFold {
     scores: Vec<[f64; ROUNDS.len()]>,
+    /// The line and the trees of each fold.
+    folds: Vec<(Vec<f64>, Vec<Tree>)>,
 }
 
 /// The number of trees whose loss is least, if by this many standard errors; 0 else. `difference` is a unit's loss at a
@@ -166,7 +196,8 @@ fn out_of_fold(
 ) -> OutOfFold {
     let n = rows.x.len() / rows.p.max(1);
     let n_folds = folds.iter().copied().max().map_or(1, |f| f as usize + 1);
-    let of_folds: Vec<Vec<(u32, [f64; ROUNDS.len()])>> = (0..n_folds)
+    type OfFold = (Vec<(u32, [f64; ROUNDS.len()])>, (Vec<f64>, Vec<Tree>));
+    let of_folds: Vec<OfFold> = (0..n_folds)
         .into_par_iter()
         .map(|fold| {
             let (out, training): (Vec<u32>, Vec<u32>) =
@@ -176,15 +207,18 @@ fn out_of_fold(
             let linear = |i: usize| line(&b, rows.row(i));
             let most = ROUNDS[ROUNDS.len() - 1];
             let trees = boost(&rows.binned, rows.x, &training, linear, &slopes, most, &GROWTH);
-            out.par_iter()
+            let scores = out
+                .par_iter()
                 .with_min_len(256)
                 .map(|&i| (i, at_rounds(linear(i as usize), &trees, rows.row(i as usize))))
-                .collect()
+                .collect();
+            (scores, (b, trees))
         })
         .collect();
     let mut scores = vec![[start; ROUNDS.len()]; n];
-    of_folds.into_iter().flatten().for_each(|(i, s)| scores[i as usize] = s);
-    OutOfFold { scores }
+    let (of_units, folds): (Vec<_>, Vec<_>) = of_folds.into_iter().unzip();
+    of_units.into_iter().flatten().for_each(|(i, s)| scores[i as usize] = s);
+    OutOfFold { scores, folds }
 }
 
 fn at_rounds(linear: f64, trees: &[Tree], x: &[f64]) -> [f64; ROUNDS.len()] {
@@ -217,6 +251,7 @@ impl Propensity {
         let best = chosen(&all, CAUTION, |i, r| loss(i, r) - loss(i, 0));
         let auc = |r: usize| area(&found.scores, r, |i| cohort.arm(i) == Arm::Treated);
         Propensity {
+            folds: found.folds.into_iter().map(|(line, trees)| Scored::new(line, trees, best)).collect(),
             of_unit: found.scores.iter().map(|s| expit(s[best])).collect(),
             is_flexible: best > 0,
             auc: [auc(0), auc(best)],
@@ -224,14 +259,22 @@ impl Propensity {
     }
 }
 
-/// What covariates still explain of the residuals of an arm, for every unit of the cohort, by boosted trees that did
-/// not see the unit; `None` where they explain nothing in units that they did not see.
+/// What covariates still explain of the residuals of an arm.
+pub(crate) struct Left {
+    /// Of every unit of the cohort, by trees that did not see the unit.
+    pub(crate) of_unit: Vec<f64>,
+    /// What each fold learned.
+    pub(crate) folds: Vec<Scored>,
+}
+
+/// What covariates still explain of the residuals of an arm, by boosted trees; `None` where they explain nothing in
+/// units that they did not see.
 pub(crate) fn left_in(
     cohort: &Cohort,
     rows: &Rows<'_>,
     arm: Arm,
     residual: impl Fn(usize) -> f64 + Sync,
-) -> Option<Vec<f64>> {
+) -> Option<Left> {
     let (folds, units) = (folds_of(cohort), cohort.units_of(arm));
     let n_folds = folds.iter().copied().max().map_or(1, |f| f as usize + 1);
     if rows.p == 0 || units.len() < 4 * GROWTH.fewest {
@@ -240,7 +283,8 @@ pub(crate) fn left_in(
     let seen = spread_of(&units, &residual);
     // One far residual must not carry a tree.
     let near = |i: usize| residual(i).clamp(seen.0 - FAR * seen.1, seen.0 + FAR * seen.1);
-    let of_folds: Vec<Vec<(u32, [f64; ROUNDS.len()])>> = (0..n_folds)
+    type OfFold = (Vec<(u32, [f64; ROUNDS.len()])>, (f64, Vec<Tree>));
+    let of_folds: Vec<OfFold> = (0..n_folds)
         .into_par_iter()
         .map(|fold| {
             let training = units.iter().copied().filter(|&i| folds[i as usize] as usize != fold);
@@ -251,14 +295,19 @@ pub(crate) fn left_in(
             let trees = boost(&rows.binned, rows.x, &training, |_| start, slopes, most, &GROWTH);
             let out = (0..cohort.n_units() as u32).into_par_iter().with_min_len(256);
             let out = out.filter(|&i| folds[i as usize] as usize == fold);
-            out.map(|i| (i, at_rounds(start, &trees, rows.row(i as usize)))).collect()
+            let scores = out.map(|i| (i, at_rounds(start, &trees, rows.row(i as usize)))).collect();
+            (scores, (start, trees))
         })
         .collect();
     let mut scores = vec![[0.0; ROUNDS.len()]; cohort.n_units()];
-    of_folds.into_iter().flatten().for_each(|(i, s)| scores[i as usize] = s);
+    let (of_units, learned): (Vec<_>, Vec<_>) = of_folds.into_iter().unzip();
+    of_units.into_iter().flatten().for_each(|(i, s)| scores[i as usize] = s);
     let loss = |i: usize, r: usize| cohort.weight(i) * (near(i) - scores[i][r]) * (near(i) - scores[i][r]);
     let best = chosen(&units, LITTLE_CAUTION, |i, r| loss(i, r) - loss(i, 0));
-    (best > 0).then(|| scores.iter().map(|s| s[best]).collect())
+    (best > 0).then(|| Left {
+        of_unit: scores.iter().map(|s| s[best]).collect(),
+        folds: learned.into_iter().map(|(start, trees)| Scored::new(vec![start], trees, best)).collect(),
+    })
 }
 
 /// Mean and standard deviation over some units.
@@ -287,7 +336,7 @@ fn area(scores: &[[f64; ROUNDS.len()]], r: usize, positive: impl Fn(usize) -> bo
 /// A hazard that is constant between the knots of a grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Baseline {
-    rates: [f64; CELLS],
+    pub(crate) rates: [f64; CELLS],
 }
 
 impl Baseline {
@@ -333,6 +382,8 @@ pub(crate) struct Loss {
     baselines: Vec<ByArm<Option<Baseline>>>,
     folds: Vec<u8>,
     grid: Grid,
+    /// What each fold learned of an arm in which covariates matter: how likely a patient is to be lost.
+    pub(crate) learned: ByArm<Vec<(Scored, Baseline)>>,
     /// P values of the test that covariates do not matter.
     pub(crate) p: ByArm<Option<f64>>,
     /// Whether covariates are used.
@@ -350,6 +401,7 @@ impl Loss {
             baselines: vec![ByArm::of(|_| None); n_folds],
             folds,
             grid: *grid,
+            learned: ByArm::of(|_| Vec::new()),
             p: ByArm::of(|_| None),
             is_used: ByArm::of(|_| false),
         };
@@ -388,7 +440,8 @@ impl Loss {
         // Out of fold: nothing, a line, and trees beside it. The baseline is that of the others, once more after the
         // line.
         let n_folds = self.baselines.len();
-        type Found = (Baseline, Vec<(u32, f64, [f64; ROUNDS.len()])>, [Baseline; ROUNDS.len()]);
+        type OutOfFold = Vec<(u32, f64, [f64; ROUNDS.len()])>;
+        type Found = (Baseline, OutOfFold, [Baseline; ROUNDS.len()], (Vec<f64>, Vec<Tree>));
         let of_folds: Vec<Found> = (0..n_folds)
             .into_par_iter()
             .map(|fold| {
@@ -416,12 +469,13 @@ impl Loss {
                     Baseline::of(&grid, units)
                 });
                 let scores = out.iter().map(|&i| (i, 0.0, at_rounds(linear(i as usize), &trees, rows.row(i as usize))));
-                (crude, scores.collect(), baselines)
+                let scores = scores.collect();
+                (crude, scores, baselines, (b, trees))
             })
             .collect();
         // Losses of each unit: with nothing, and at each number of trees.
         let mut losses: Vec<(f64, [f64; ROUNDS.len()])> = vec![(0.0, [0.0; ROUNDS.len()]); cohort.n_units()];
-        for (crude, scores, baselines) in &of_folds {
+        for (crude, scores, baselines, _) in &of_folds {
             for (i, _, s) in scores {
                 let (time, lost, weight) = outcome(*i as usize);
                 let of = |base: &Baseline, score: f64| {
@@ -441,11 +495,12 @@ impl Loss {
             return;
         }
         self.is_used[arm] = true;
-        for (fold, (_, scores, baselines)) in of_folds.iter().enumerate() {
+        for (fold, (_, scores, baselines, (line, trees))) in of_folds.into_iter().enumerate() {
             self.baselines[fold][arm] = Some(baselines[best]);
-            for (i, _, s) in scores {
+            for (i, _, s) in &scores {
                 self.ratio[*i as usize] = libm::exp(s[best].clamp(-8.0, 8.0));
             }
+            self.learned[arm].push((Scored::new(line, trees, best), baselines[best]));
         }
     }
 
@@ -453,22 +508,46 @@ impl Loss {
     /// arm.
     pub(crate) fn of_unit(&self, i: usize, arm: Arm) -> Option<LossOfUnit<'_>> {
         let baseline = self.baselines[self.folds[i] as usize][arm].as_ref()?;
-        Some(LossOfUnit { baseline, grid: &self.grid, ratio: self.ratio[i] })
+        Some(LossOfUnit { grid: &self.grid, hazard: Hazard::Own { baseline, ratio: self.ratio[i] } })
     }
 }
 
 /// How a unit of these covariates is lost.
 #[derive(Clone, Copy)]
 pub(crate) struct LossOfUnit<'a> {
-    baseline: &'a Baseline,
     grid: &'a Grid,
-    ratio: f64,
+    hazard: Hazard<'a>,
 }
 
-impl LossOfUnit<'_> {
+#[derive(Clone, Copy)]
+enum Hazard<'a> {
+    /// By the fold that left the unit out.
+    Own { baseline: &'a Baseline, ratio: f64 },
+    /// By all folds, none of which saw the unit: each has its own hazard relative to its baseline.
+    All { folds: &'a [(Scored, Baseline)], ratios: [f64; FOLDS] },
+}
+
+impl<'a> LossOfUnit<'a> {
+    /// A patient whom no fold saw; `None` where covariates do not matter.
+    pub(crate) fn of_newcomer(folds: &'a [(Scored, Baseline)], grid: &'a Grid, x: &[f64]) -> Option<LossOfUnit<'a>> {
+        if folds.is_empty() {
+            return None;
+        }
+        let mut ratios = [0.0; FOLDS];
+        ratios.iter_mut().zip(folds).for_each(|(r, (f, _))| *r = libm::exp(f.of(x).clamp(-8.0, 8.0)));
+        Some(LossOfUnit { grid, hazard: Hazard::All { folds, ratios } })
+    }
+
     /// 1/G(t).
     pub(crate) fn inverse(&self, t: f64) -> f64 {
-        libm::exp((self.ratio * self.baseline.until(self.grid, t)).min(50.0))
+        let summed = match &self.hazard {
+            Hazard::Own { baseline, ratio } => ratio * baseline.until(self.grid, t),
+            Hazard::All { folds, ratios } => {
+                let each = folds.iter().zip(ratios).map(|((_, baseline), ratio)| ratio * baseline.until(self.grid, t));
+                each.sum::<f64>() / folds.len() as f64
+            }
+        };
+        libm::exp(summed.min(50.0))
     }
 }
 
@@ -539,7 +618,8 @@ mod tests {
         let rows = Rows::new(&x, 4);
         let noise = |i: usize| part(i, 8) - 0.5;
         let squares = |i: usize| if x[4 * i] * x[4 * i + 1] > 0.0 { 0.4 } else { -0.4 };
-        let found = left_in(&halves, &rows, Arm::Treated, |i| squares(i) + noise(i)).expect("there is something");
+        let left = left_in(&halves, &rows, Arm::Treated, |i| squares(i) + noise(i)).expect("there is something");
+        let found = left.of_unit;
         // Of patients of either arm, near what was put in.
         let error = (0..N).map(|i| (found[i] - squares(i)).abs()).sum::<f64>() / N as f64;
         assert!(error < 0.15, "{error}");

@@ -113,6 +113,8 @@ struct OfGroups {
     pool_units: usize,
     /// Units whose groups an audit looks through, at most.
     audited_units: usize,
+    /// The share still watched is never taken to be smaller.
+    smallest_censoring_survival: f64,
 }
 
 impl Options {
@@ -147,6 +149,7 @@ impl Options {
                 fewest: self.group_size,
                 pool_units: usize::MAX,
                 audited_units: usize::MAX,
+                smallest_censoring_survival: 0.0,
             },
             // A corrected group never holds the unit: its offset must be honest.
             Estimator::Adjusted(adjusted) => OfGroups {
@@ -155,6 +158,7 @@ impl Options {
                 // Exact covariates and calipers may leave few candidates, so that all of them are needed.
                 pool_units: if self.constraints.is_empty() { adjusted.pool_units() } else { usize::MAX },
                 audited_units: adjusted.audited_units,
+                smallest_censoring_survival: adjusted.smallest_censoring_survival,
             },
         }
     }
@@ -172,6 +176,11 @@ impl Options {
     /// How many units of an arm groups are drawn from, at most.
     pub(crate) fn pool_units(&self) -> usize {
         self.of_groups().pool_units
+    }
+
+    /// The share of an arm still watched is never taken to be smaller than this where residuals are divided by it.
+    pub(crate) fn smallest_censoring_survival(&self) -> f64 {
+        self.of_groups().smallest_censoring_survival
     }
 
     /// Of how many units an audit looks through the groups, at most.

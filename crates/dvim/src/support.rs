@@ -85,12 +85,17 @@ pub struct NewUnits {
 
 /// Reads new patients as the cohort was read, or says every problem with them. Absurd values are refused.
 pub fn read_new(cohort: &Cohort, table: &Table) -> Result<NewUnits, Vec<Problem>> {
+    read_new_within(cohort, &ranges(cohort), table)
+}
+
+/// Reads new patients as the cohort was read, where it is known already what the cohort has seen.
+pub fn read_new_within(cohort: &Cohort, ranges: &[Range], table: &Table) -> Result<NewUnits, Vec<Problem>> {
     let covariates = encode_new(cohort.schema(), table)?;
     let p = cohort.n_covariates();
     let n = table.n_rows();
     let mut outside: Vec<Vec<Outside>> = vec![Vec::new(); n];
     let mut problems = Vec::new();
-    for range in ranges(cohort) {
+    for range in ranges {
         let value = |i: usize| covariates[i * p + range.column];
         let absurd = rows_where(n, |i| range.is_absurd(value(i)));
         if let Some(&row) = absurd.first.first() {

@@ -196,6 +196,25 @@ impl Ids {
         Ids::Texts { bytes, ends }
     }
 
+    /// The position of an id among ids that ascend.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        let n = self.len();
+        match self {
+            Ids::Rows(_) => {
+                id.parse::<usize>().ok().filter(|i| (1..=n).contains(i) && i.to_string() == id).map(|i| i - 1)
+            }
+            Ids::Integers(v) => id.parse::<i64>().ok().and_then(|x| v.binary_search(&x).ok()),
+            Ids::Texts { .. } => {
+                let (mut low, mut high) = (0, n);
+                while low < high {
+                    let middle = (low + high) / 2;
+                    if self.text(middle).as_ref() < id { low = middle + 1 } else { high = middle }
+                }
+                (low < n && self.text(low) == id).then_some(low)
+            }
+        }
+    }
+
     /// Whether two ids are the same text.
     pub fn are_equal(&self, i: usize, j: usize) -> bool {
         match self {

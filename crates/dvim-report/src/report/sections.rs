@@ -84,12 +84,21 @@ fn who(b: &mut Builder, s: &Summary) {
     if t.n_training + c.n_training > 0 {
         flow.push(("out", "trained the cure models".into(), format!("−{}", grouped(t.n_training + c.n_training))));
     }
-    let unserved: usize =
-        s.average("cure_effect", "all").map_or(0, |a| t.n_estimation + c.n_estimation - a.n_units - a.n_undefined);
+    // Averages may be over more patients than the run holds.
+    let estimated = t.n_estimation + c.n_estimation;
+    let averaged = s.average("cure_effect", "all").map_or(estimated, |a| a.n_units + a.n_undefined);
+    let unserved = estimated.saturating_sub(averaged);
     if unserved > 0 {
         flow.push(("out", "have no group under the constraints".into(), format!("−{}", grouped(unserved))));
     }
-    flow.push(("", "patients with estimated effects".into(), grouped(t.n_estimation + c.n_estimation - unserved)));
+    flow.push(("", "patients with estimated effects".into(), grouped(estimated - unserved)));
+    if averaged > estimated {
+        flow.push((
+            "",
+            "patients in the averages and curves, with those outside this sample".into(),
+            grouped(averaged),
+        ));
+    }
     b.body.push_str("<ol class=\"flow\" aria-label=\"From rows of the table to patients with estimates\">\n");
     for (class, words, number) in flow {
         let _ = writeln!(b.body, "<li class=\"{class}\"><span>{}</span> <b>{number}</b></li>", escaped(&words));

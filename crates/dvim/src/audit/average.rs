@@ -83,8 +83,39 @@ pub struct By {
     pub bins: Option<usize>,
 }
 
-/// Names of subgroups, and for each unit the number of its own.
-type Subgroups = (Vec<String>, Vec<usize>);
+/// Names of subgroups, for each unit the number of its own, and how others are divided.
+type Subgroups = (Vec<String>, Vec<usize>, Division);
+
+/// Which subgroup of a covariate a patient is in, from all its covariates as numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Division {
+    /// The levels of a category: its column, how many columns it has, and which levels have a subgroup.
+    Levels { first: u32, width: u32, there: Vec<u32> },
+    /// Where in a column each subgroup begins; with `exact` it is one value.
+    Starts { column: u32, starts: Vec<f64>, exact: bool },
+}
+
+impl Division {
+    /// The number of the subgroup; `None` for a value that has none.
+    pub(super) fn of(&self, x: &[f64]) -> Option<usize> {
+        match self {
+            Division::Levels { first, width, there } => {
+                let columns = &x[*first as usize..(first + width) as usize];
+                let level = match columns {
+                    [indicator] => usize::from(*indicator == 1.0),
+                    columns => columns.iter().position(|v| *v == 1.0)?,
+                };
+                there.iter().position(|l| *l as usize == level)
+            }
+            Division::Starts { column, starts, exact } => {
+                let value = x[*column as usize];
+                let after = starts.partition_point(|s| *s <= value);
+                let is_there = !exact || after > 0 && starts[after - 1] == value;
+                is_there.then(|| after.saturating_sub(1))
+            }
+        }
+    }
+}
 
 /// Most subgroups of a covariate.
 const MOST_LEVELS: usize = 20;
@@ -131,7 +162,9 @@ impl By {
             ));
         }
         let names = there.iter().map(|&l| format!("{} = {}", self.covariate, all[l])).collect();
-        Ok((names, place.iter().map(|p| there.partition_point(|l| l < p)).collect()))
+        let (first, width) = (c.first as u32, c.columns().len() as u32);
+        let division = Division::Levels { first, width, there: there.iter().map(|&l| l as u32).collect() };
+        Ok((names, place.iter().map(|p| there.partition_point(|l| l < p)).collect(), division))
     }
 
     /// The subgroups of these units: names, and for each unit the number of its subgroup.
@@ -200,7 +233,8 @@ impl By {
                 (starts, names)
             }
         };
-        Ok((names, values.iter().map(|v| starts.partition_point(|s| s <= v) - 1).collect()))
+        let places = values.iter().map(|v| starts.partition_point(|s| s <= v) - 1).collect();
+        Ok((names, places, Division::Starts { column: column as u32, starts, exact: self.bins.is_none() }))
     }
 }
 
@@ -227,6 +261,8 @@ pub struct Populations {
     pub names: Vec<String>,
     /// For each covariate, where the names of its subgroups begin.
     first: Vec<usize>,
+    /// How each covariate divides patients.
+    pub(super) divisions: Vec<Division>,
     /// For each estimated unit the populations that it belongs to, equally many for each.
     of: Vec<u16>,
 }
@@ -236,19 +272,30 @@ impl Populations {
     pub fn new(cohort: &Cohort, units: &[u32], by: &[By]) -> Result<Populations, Error> {
         let mut names: Vec<String> = ["all", "treated", "control"].map(String::from).to_vec();
         let width = 2 + by.len();
-        let mut starts = Vec::with_capacity(by.len());
+        let (mut starts, mut divisions) = (Vec::with_capacity(by.len()), Vec::with_capacity(by.len()));
         let mut of = vec![0; units.len() * width];
         for (of, &i) in of.chunks_exact_mut(width).zip(units) {
             of[1] = if cohort.arm(i as usize) == Arm::Treated { 1 } else { 2 };
         }
         for (b, place_of_by) in by.iter().zip(2..) {
-            let (found, place) = b.subgroups(cohort, units)?;
+            let (found, place, division) = b.subgroups(cohort, units)?;
+            divisions.push(division);
             let first = names.len();
             starts.push(first);
             names.extend(found);
             of.chunks_exact_mut(width).zip(place).for_each(|(o, p)| o[place_of_by] = (first + p) as u16);
         }
-        Ok(Populations { by: by.to_vec(), names, first: starts, of })
+        Ok(Populations { by: by.to_vec(), names, first: starts, divisions, of })
+    }
+
+    /// Populations without patients: their names, and how a covariate that they were asked for by divides patients.
+    pub(super) fn divided(by: Vec<By>, names: Vec<String>, first: Vec<usize>, divisions: Vec<Division>) -> Populations {
+        Populations { by, names, first, divisions, of: Vec::new() }
+    }
+
+    /// Where the names of each covariate's subgroups begin.
+    pub(super) fn first(&self) -> &[usize] {
+        &self.first
     }
 
     /// Each covariate that subgroups were asked for by, with the names of its subgroups.

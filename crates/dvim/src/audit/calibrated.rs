@@ -16,21 +16,51 @@
 use crate::arm::{Arm, ByArm};
 use crate::cohort::Cohort;
 use crate::estimand::{ByEstimand, Estimand};
-use crate::nuisance::{Rows, left_in};
+use crate::nuisance::{Left, Rows, Scored, left_in};
 use nalgebra::{DMatrix, DVector};
 
 /// Constraints of an arm, at most: 1, and what is left of each outcome.
 const MOST: usize = 3;
 
-/// The propensities, moved in each arm by what is left in its residuals; and in which arms and outcomes there was
-/// something.
+/// How the weights of one arm were moved.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Moves {
+    /// What each fold of each outcome's trees learned, where they explained something; the covariates are followed by
+    /// the logit of the propensity.
+    pub(super) left: Vec<Vec<Scored>>,
+    /// λ.
+    pub(super) slopes: Vec<f64>,
+}
+
+impl Moves {
+    /// The moved probability of the arm for a patient whom no fold saw, from the one before; `x` is followed by the
+    /// logit of P(treated).
+    pub(super) fn of_newcomer(&self, x: &[f64], own: f64, smallest: f64) -> f64 {
+        let Some((first, rest)) = self.slopes.split_first() else { return own };
+        let m = self.left.iter().map(|folds| Scored::mean(folds, x));
+        let by = 1.0 + first + rest.iter().zip(m).map(|(slope, m)| slope * m).sum::<f64>();
+        (own / by.max(smallest)).clamp(smallest, 1.0 - smallest)
+    }
+}
+
+/// Propensities that were moved.
+pub(super) struct Calibrated {
+    /// P(treated) of each unit, as averages use it.
+    pub(super) propensity: Vec<f64>,
+    /// In which arms and outcomes something was left.
+    pub(super) used: ByArm<ByEstimand<bool>>,
+    /// How.
+    pub(super) moves: ByArm<Moves>,
+}
+
+/// The propensities, moved in each arm by what is left in its residuals.
 pub(super) fn calibrated(
     cohort: &Cohort,
     x: &[f64],
     propensity: &[f64],
     smallest: f64,
     residual: impl Fn(Estimand, usize) -> f64 + Sync,
-) -> (Vec<f64>, ByArm<ByEstimand<bool>>) {
+) -> Calibrated {
     let (n, p) = (cohort.n_units(), cohort.n_covariates());
     // The propensity joins the covariates: where treatment follows a shape, the outcome may follow the same.
     let logit = |i: usize| libm::log(propensity[i] / (1.0 - propensity[i]));
@@ -38,14 +68,17 @@ pub(super) fn calibrated(
     let rows = Rows::new(&wide, p + 1);
     let mut out = propensity.to_vec();
     let mut used = ByArm::of(|_| ByEstimand::of(|_| false));
+    let mut moves = ByArm::of(|_| Moves::default());
     for arm in Arm::BOTH {
         let left = Estimand::BOTH.map(|side| left_in(cohort, &rows, arm, |i| residual(side, i)));
         Estimand::BOTH.into_iter().zip(&left).for_each(|(side, left)| used[arm][side] = left.is_some());
-        let left: Vec<Vec<f64>> = left.into_iter().flatten().collect();
+        let left: Vec<Left> = left.into_iter().flatten().collect();
         if left.is_empty() {
             continue;
         }
-        let of = |i: usize| DVector::from_iterator(left.len() + 1, [1.0].into_iter().chain(left.iter().map(|m| m[i])));
+        let of = |i: usize| {
+            DVector::from_iterator(left.len() + 1, [1.0].into_iter().chain(left.iter().map(|m| m.of_unit[i])))
+        };
         let own = |i: usize| if arm == Arm::Treated { propensity[i] } else { 1.0 - propensity[i] };
         let Some(slopes) = slopes(cohort, arm, own, of) else { continue };
         for &i in cohort.units_of(arm).iter() {
@@ -53,8 +86,10 @@ pub(super) fn calibrated(
             let moved = (own(i) / (1.0 + slopes.dot(&of(i))).max(smallest)).clamp(smallest, 1.0 - smallest);
             out[i] = if arm == Arm::Treated { moved } else { 1.0 - moved };
         }
+        moves[arm] =
+            Moves { slopes: slopes.iter().copied().collect(), left: left.into_iter().map(|left| left.folds).collect() };
     }
-    (out, used)
+    Calibrated { propensity: out, used, moves }
 }
 
 /// λ: `Σ_arm ω g m m' λ = Σ ω m − Σ_arm ω g m`. `None` where constraints repeat each other.

@@ -10,6 +10,7 @@ use crate::cohort::{Arm, Cohort};
 use crate::curve::split_rmst;
 use crate::estimand::Estimand;
 use crate::interval::least_share_se;
+use crate::outcome::Outcome;
 use crate::survival::least_spread;
 
 /// What is known of the units of one arm.
@@ -28,15 +29,17 @@ impl Known {
         for i in units {
             let outcome = cohort.outcome(i);
             let one = (outcome.cluster, i, outcome.weight);
-            if outcome.event || outcome.competing || outcome.time >= cohort.horizon() {
-                known.push(one);
-            }
-            if outcome.event && outcome.time < cohort.horizon() {
-                events.push(one);
-            }
+            let (is_known, had_event) = what_is_known(&outcome, cohort.horizon());
+            known.extend(is_known.then_some(one));
+            events.extend(had_event.then_some(one));
         }
         let clustered = cohort.extras().cluster.is_some();
         Known { units: worth(known, clustered), events: worth(events, clustered) }
+    }
+
+    /// From how much those are worth of whom the outcome is known, and those who had the event.
+    pub(super) fn of_worth(units: f64, events: f64) -> Known {
+        Known { units, events }
     }
 
     /// Of each arm of these units.
@@ -61,6 +64,12 @@ impl Known {
             Estimand::Time => self.least_mean(value, horizon),
         }
     }
+}
+
+/// Whether it is known of a unit if it had the event by H, and whether it had it.
+pub(super) fn what_is_known(outcome: &Outcome, horizon: f64) -> (bool, bool) {
+    let is_known = outcome.event || outcome.competing || outcome.time >= horizon;
+    (is_known, outcome.event && outcome.time < horizon)
 }
 
 /// The effective number of units, or of clusters, `(Σw)²/Σw²`.

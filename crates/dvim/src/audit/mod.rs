@@ -7,7 +7,9 @@
 pub mod average;
 pub mod balance;
 pub mod baseline;
+mod bytes;
 mod calibrated;
+pub mod everybody;
 pub mod censored;
 pub mod follow_up;
 pub mod form;
@@ -106,6 +108,8 @@ pub const NO_HETEROGENEITY: &str =
     "heterogeneity is left out under case weights and clusters, because its sums are by patient";
 /// Why a large cohort's groups are not all looked through.
 pub const A_SAMPLE: &str = "the cohort is large: the balance of groups, who has no comparable patient and the bounds for informative censoring are those of a sample of patients (averages and their intervals rest on everybody)";
+/// What a run says whose cohort is a sample of the patients that its averages are over.
+pub const A_SAMPLE_OF_ALL: &str = "patients outside the sample that was fitted are in the averages and the standardised curves, and in nothing else here";
 /// Why balance is not said under case weights.
 pub const NO_BALANCE: &str = "balance is left out under case weights, because its sums do not take them yet";
 

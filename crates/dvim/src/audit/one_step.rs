@@ -22,7 +22,7 @@
 //! What it rests on: no unmeasured confounder; censoring that the arm and the covariates explain (`nuisance`).
 
 use super::average::{AverageEffect, Means, Populations, describe};
-use super::calibrated::calibrated;
+use super::calibrated::{Calibrated, Moves, calibrated};
 use super::form::Moved;
 use super::heterogeneity::{FIFTHS, Fifth, Heterogeneity, Projection, Shapes, Tested, Varies};
 use super::known::Known;
@@ -38,12 +38,14 @@ use crate::interval::two_sided;
 use crate::joint::Spread;
 use crate::martingale::Residual;
 use crate::metric::{Scale, Scaling};
-use crate::nuisance::{Propensity, Rows};
+use crate::nuisance::{Propensity, Rows, Scored};
+use crate::numeric::expit;
+use crate::outcome::Outcome;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use rayon::prelude::*;
 
 /// Propensities are kept so far from 0 and 1: no unit counts for more than fifty.
-const SMALLEST_PROPENSITY: f64 = 0.02;
+pub(super) const SMALLEST_PROPENSITY: f64 = 0.02;
 /// Ridge of the propensity model, on covariates of unit standard deviation: worth two units, so that nothing is
 /// separated.
 const RIDGE: f64 = 2.0;
@@ -57,7 +59,7 @@ const LEAST_CHANCE: f64 = 0.1;
 const OF_MEAN_CHANCE: f64 = 0.25;
 
 /// The residual of a mean event time, less of it for a patient who is almost surely event-free.
-fn bounded_time(rho: f64, cured: f64, least: f64) -> f64 {
+pub(super) fn bounded_time(rho: f64, cured: f64, least: f64) -> f64 {
     rho * f64::min(1.0, (1.0 - cured) / least)
 }
 
@@ -76,8 +78,45 @@ pub struct Scores<'a> {
     /// The same by a logistic regression alone.
     plain: Vec<f64>,
     /// Chance of the event below which a patient's time counts less.
-    least_chance: f64,
+    pub(super) least_chance: f64,
+    /// What was learned of who is treated.
+    pub(super) treatment: Treatment,
     found: Found,
+}
+
+/// Who is treated, as patients are asked about whom the models did not see.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Treatment {
+    pub(super) scaling: Scaling,
+    /// The logistic regression: its covariates, intercept and slopes.
+    pub(super) chosen: Vec<u32>,
+    pub(super) line: Vec<f64>,
+    /// What each fold learned, where trees are needed beside the line; else empty.
+    pub(super) folds: Vec<Scored>,
+    /// How the weights of each arm were moved.
+    pub(super) moves: ByArm<Moves>,
+}
+
+impl Treatment {
+    /// P(treated) of a patient with these covariates as recorded, who is in this arm; `scaled` are the same
+    /// standardised.
+    pub(super) fn of_newcomer(&self, x: &[f64], scaled: &[f64], arm: Arm) -> f64 {
+        let e = if self.folds.is_empty() {
+            let slopes = self.chosen.iter().zip(&self.line[1..]);
+            expit(self.line[0] + slopes.map(|(&j, b)| b * x[j as usize]).sum::<f64>())
+        } else {
+            expit(Scored::mean(&self.folds, scaled))
+        };
+        let e = e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
+        let moves = &self.moves[arm];
+        if moves.slopes.is_empty() {
+            return e;
+        }
+        let wide: Vec<f64> = scaled.iter().copied().chain([libm::log(e / (1.0 - e))]).collect();
+        let own = if arm == Arm::Treated { e } else { 1.0 - e };
+        let own = moves.of_newcomer(&wide, own, SMALLEST_PROPENSITY);
+        if arm == Arm::Treated { own } else { 1.0 - own }
+    }
 }
 
 /// What the nuisances found.
@@ -125,7 +164,10 @@ impl<'a> Scores<'a> {
         fit.is_corrected().then(|| {
             let scaling = Scaling::of(cohort, Scale::Standard);
             let x = scaling.apply(cohort.all_covariates());
-            let (plain, found) = (propensity(cohort), Propensity::of(cohort, &Rows::new(&x, cohort.n_covariates())));
+            let found = Propensity::of(cohort, &Rows::new(&x, cohort.n_covariates()));
+            let (plain, chosen, line) = propensity(cohort);
+            let folds = if found.is_flexible { found.folds } else { Vec::new() };
+            let moves = ByArm::of(|_| Moves::default());
             let clipped = |e: &f64| e.clamp(SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY);
             let best = if found.is_flexible { found.of_unit.iter().map(clipped).collect() } else { plain.clone() };
             let chances = analysis.effects.iter().zip(&analysis.units).map(|(e, &i)| {
@@ -142,20 +184,22 @@ impl<'a> Scores<'a> {
                 propensity: best,
                 plain,
                 least_chance,
+                treatment: Treatment { scaling, chosen, line, folds, moves },
                 found: Found { is_flexible: found.is_flexible, auc: found.auc, left: ByArm::default() },
             };
             // Where some have no estimate there is nothing that everybody's could be balanced with.
             if scores.n_units() == cohort.n_units() {
                 let residual = |side: Estimand, i: usize| scores.own_residual(side, i);
-                let (moved, left) = calibrated(cohort, &x, &scores.propensity, SMALLEST_PROPENSITY, residual);
-                (scores.propensity, scores.found.left) = (moved, left);
+                let found = calibrated(cohort, &x, &scores.propensity, SMALLEST_PROPENSITY, residual);
+                let Calibrated { propensity, used, moves } = found;
+                (scores.propensity, scores.found.left, scores.treatment.moves) = (propensity, used, moves);
             }
             scores
         })
     }
 
     /// The position in the cohort of an estimated unit.
-    fn unit(&self, i: usize) -> usize {
+    pub(super) fn unit(&self, i: usize) -> usize {
         self.analysis.units[i] as usize
     }
 
@@ -178,7 +222,7 @@ impl<'a> Scores<'a> {
     }
 
     /// Residual of a unit in its own arm, as averages take it.
-    fn own_residual(&self, side: Estimand, i: usize) -> f64 {
+    pub(super) fn own_residual(&self, side: Estimand, i: usize) -> f64 {
         let r = self.residual(i);
         match side {
             Estimand::Cure => r.cure,
@@ -226,6 +270,11 @@ impl<'a> Scores<'a> {
         self.analysis.effects.len()
     }
 
+    /// H.
+    pub(super) fn horizon(&self) -> f64 {
+        self.cohort.horizon()
+    }
+
     /// The confidence level of intervals.
     pub(super) fn confidence(&self) -> f64 {
         self.analysis.fit.options.confidence
@@ -239,6 +288,11 @@ impl<'a> Scores<'a> {
     /// The residual of an estimated unit in its own arm.
     pub(super) fn residual(&self, i: usize) -> &Residual {
         &self.residuals[self.unit(i)]
+    }
+
+    /// All that is known of the outcome of an estimated unit.
+    pub(super) fn outcome(&self, i: usize) -> Outcome {
+        self.cohort.outcome(self.unit(i))
     }
 
     /// The case weight of an estimated unit.
@@ -406,9 +460,18 @@ impl<'a> Scores<'a> {
             }
         };
         let joint = self.joint(populations, p, 2, fill)?;
-        let spread_of = |c: &[f64], by: f64| Spread { variance: [by * c[0], by * c[3]].into(), covariance: by * c[1] };
-        let n = joint.n as f64;
-        let mut spread = spread_of(&joint.covariance, n);
+        let between = self.deals_of_means(side, populations, p);
+        let effects = (0..self.n_units()).filter(|&i| self.membership(populations, p, i).0);
+        let effects = effects.map(|i| {
+            let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
+            (Some(effect), self.case_weight(i))
+        });
+        let variance = weighted_average(effects).sd.map_or(0.0, |sd| sd * sd);
+        Some(means_of(side, &joint, between.as_ref(), variance, self.cohort.horizon()))
+    }
+
+    /// What deals make of both arms' means over a population: see [`Scores::between_deals`].
+    pub(super) fn deals_of_means(&self, side: Estimand, populations: &Populations, p: usize) -> Option<Deals> {
         let of_deal = |values: &DealValues, own: Arm| {
             let (value, rho) = match side {
                 Estimand::Cure => (values.cure_probability, values.residual.cure),
@@ -421,35 +484,7 @@ impl<'a> Scores<'a> {
             residual[own.index()] = rho;
             (value.into_array(), residual)
         };
-        let between = self.between_deals(populations, p, of_deal);
-        // What is left of the variance between deals in a mean of so many.
-        let deals = between.as_ref().map(|(c, _)| spread_of(c, 1.0));
-        if let Some((c, deals)) = &between {
-            let left = spread_of(c, n / *deals as f64);
-            Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left.variance[z]);
-            spread.covariance += left.covariance;
-        }
-        let effects = (0..self.n_units()).filter(|&i| self.membership(populations, p, i).0);
-        let effects = effects.map(|i| {
-            let effect = self.value(side, Arm::Treated, i) - self.value(side, Arm::Control, i);
-            (Some(effect), self.case_weight(i))
-        });
-        let top = match side {
-            Estimand::Cure => 1.0,
-            Estimand::Time => self.cohort.horizon(),
-        };
-        Some(Means {
-            n: joint.n,
-            // Noise of the residuals must not carry a mean over its bounds.
-            mean: [0, 1].map(|z| joint.mean[z].clamp(0.0, top)),
-            pool_variance: [0.0; 2],
-            pool_covariance: 0.0,
-            spread,
-            deals,
-            difference_variance: weighted_average(effects).sd.map_or(0.0, |sd| sd * sd),
-            bias: None,
-            least: [None; 2],
-        })
+        self.between_deals(populations, p, of_deal)
     }
 
     /// The average effects.
@@ -757,8 +792,42 @@ impl<'a> Scores<'a> {
     }
 }
 
-/// P(treated | covariates) of every unit, by a logistic regression with a little ridge; kept away from 0 and 1.
-fn propensity(cohort: &Cohort) -> Vec<f64> {
+/// Covariance over deals, row-major, of means; and the number of deals.
+pub(super) type Deals = (Vec<f64>, usize);
+
+/// The means of both arms over a population, from their one-step means. `variance` is that of the effect between
+/// patients.
+pub(super) fn means_of(side: Estimand, joint: &Joint, between: Option<&Deals>, variance: f64, horizon: f64) -> Means {
+    let spread_of = |c: &[f64], by: f64| Spread { variance: [by * c[0], by * c[3]].into(), covariance: by * c[1] };
+    let n = joint.n as f64;
+    let mut spread = spread_of(&joint.covariance, n);
+    // What is left of the variance between deals in a mean of so many.
+    if let Some((c, deals)) = between {
+        let left = spread_of(c, n / *deals as f64);
+        Arm::BOTH.into_iter().for_each(|z| spread.variance[z] += left.variance[z]);
+        spread.covariance += left.covariance;
+    }
+    let top = match side {
+        Estimand::Cure => 1.0,
+        Estimand::Time => horizon,
+    };
+    Means {
+        n: joint.n,
+        // Noise of the residuals must not carry a mean over its bounds.
+        mean: [0, 1].map(|z| joint.mean[z].clamp(0.0, top)),
+        pool_variance: [0.0; 2],
+        pool_covariance: 0.0,
+        spread,
+        deals: between.map(|(c, _)| spread_of(c, 1.0)),
+        difference_variance: variance,
+        bias: None,
+        least: [None; 2],
+    }
+}
+
+/// P(treated | covariates) of every unit, by a logistic regression with a little ridge, kept away from 0 and 1; and the
+/// covariates of that regression with its intercept and slopes.
+fn propensity(cohort: &Cohort) -> (Vec<f64>, Vec<u32>, Vec<f64>) {
     let (n, p) = (cohort.n_units(), cohort.n_covariates());
     let treated: Vec<bool> = (0..n).map(|i| cohort.arm(i) == Arm::Treated).collect();
     let chosen = differing(cohort, &treated);
@@ -778,9 +847,11 @@ fn propensity(cohort: &Cohort) -> Vec<f64> {
     match logistic::fit_weighted(&rows, chosen.len(), &treated, weights.as_deref(), &options) {
         Ok(fit) => {
             let score = fit.score();
-            rows.chunks(chosen.len().max(1)).map(|x| clipped(score.evaluate(x))).collect()
+            let each = rows.chunks(chosen.len().max(1)).map(|x| clipped(score.evaluate(x))).collect();
+            let line = [score.intercept].into_iter().chain(score.coefficients).collect();
+            (each, chosen.into_iter().map(|j| j as u32).collect(), line)
         }
-        Err(_) => vec![clipped(share); n],
+        Err(_) => (vec![clipped(share); n], Vec::new(), vec![libm::log(share / (1.0 - share))]),
     }
 }
 

@@ -16,8 +16,8 @@
 //! explode.
 
 use super::average::{AverageEffect, Populations};
-use super::known::least_of_rmst;
-use super::one_step::{Joint, Scores};
+use super::known::{Known, least_of_rmst};
+use super::one_step::{Deals, Joint, Scores};
 use super::sensitivity::AtHorizon;
 use crate::arm::{Arm, ByArm};
 use crate::curve::{CELLS, Curve, Grid, STEEP, split_rmst};
@@ -65,16 +65,6 @@ pub struct Standardised {
 const LEAST_EVENTS: f64 = 1e-3;
 
 impl Scores<'_> {
-    /// What the variance of an average over a population grows by, because patients were dealt to folds by chance: the
-    /// factor of each arm's survival at H.
-    fn growth(&self, joint: &Joint, at: ByArm<usize>, between: Option<ByArm<f64>>) -> ByArm<f64> {
-        let k = joint.mean.len();
-        ByArm::of(|z| match &between {
-            Some(between) => 1.0 + between[z] / joint.covariance[at[z] * k + at[z]].max(f64::MIN_POSITIVE),
-            None => 1.0,
-        })
-    }
-
     /// The standardised curves of every population at these times.
     pub fn curves(&self, populations: &Populations, grid: &Grid, times: &[f64]) -> Vec<Standardised> {
         self.curves_of_first(populations.names.len(), populations, grid, times)
@@ -88,7 +78,6 @@ impl Scores<'_> {
 
     /// The same of the first populations alone.
     fn curves_of_first(&self, most: usize, populations: &Populations, grid: &Grid, times: &[f64]) -> Vec<Standardised> {
-        let quantile = two_sided(self.confidence());
         let k = times.len();
         let horizon = grid.horizon();
         let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
@@ -107,62 +96,12 @@ impl Scores<'_> {
             let last = times.iter().rposition(|t| *t >= horizon);
             let between = self.survival_between_deals(populations, p);
             let growth = match last {
-                Some(last) => self.growth(&joint, ByArm { control: last, treated: k + last }, between),
+                Some(last) => growth(&joint, ByArm { control: last, treated: k + last }, between),
                 None => ByArm::of(|_| 1.0),
             };
             let at_knots = self.curves_at_knots(populations, p, grid);
-            let estimates =
-                ByArm::of(|z| times.iter().map(|&t| grid.interpolate(&at_knots[z], t)).collect::<Vec<f64>>());
             let known = self.known(populations, p);
-            // Where nothing varies, what so many patients can know; but everybody is there at 0.
-            let least = |z: Arm, j: usize, se: f64| {
-                if se > 1e-9 || times[j] <= 0.0 { se } else { known[z].least_share(quantile) }
-            };
-            let picks = |of: &dyn Fn(usize) -> Vec<f64>| -> Vec<Vec<f64>> { (0..k).map(of).collect() };
-            let pick = |z: Arm, j: usize, to: f64| {
-                let mut w = vec![0.0; 2 * k];
-                w[z.index() * k + j] = to * growth[z].sqrt();
-                w
-            };
-            let arm = |z: Arm| {
-                let rows = picks(&|j| pick(z, j, 1.0));
-                let (mut se, critical) = joint.simultaneous(&rows, self.confidence());
-                se.iter_mut().enumerate().for_each(|(j, se)| *se = least(z, j, *se));
-                let ends = |q: f64| -> (Vec<f64>, Vec<f64>) {
-                    let at = |j: usize| {
-                        let i = averaged_at(estimates[z][j], se[j], 1.0, q);
-                        (i.low, i.high)
-                    };
-                    (0..k).map(at).unzip()
-                };
-                let ((low, high), (band_low, band_high)) = (ends(quantile), ends(critical));
-                Band { estimate: estimates[z].clone(), se, low, high, band_low, band_high }
-            };
-            let rows = picks(&|j| {
-                let (a, b) = (pick(Arm::Treated, j, 1.0), pick(Arm::Control, j, -1.0));
-                a.iter().zip(&b).map(|(x, y)| x + y).collect()
-            });
-            let (mut se, critical) = joint.simultaneous(&rows, self.confidence());
-            for (j, se) in se.iter_mut().enumerate().filter(|(_, se)| **se <= 1e-9) {
-                *se = libm::hypot(least(Arm::Control, j, *se), least(Arm::Treated, j, *se));
-            }
-            let estimate: Vec<f64> = estimates.treated.iter().zip(&estimates.control).map(|(t, c)| t - c).collect();
-            let end = |q: f64| estimate.iter().zip(&se).map(|(e, s)| (e + q * s).clamp(-1.0, 1.0)).collect();
-            let difference = Band {
-                low: end(-quantile),
-                high: end(quantile),
-                band_low: end(-critical),
-                band_high: end(critical),
-                estimate: estimate.clone(),
-                se: se.clone(),
-            };
-            Some(Standardised {
-                population: name.clone(),
-                n_units: joint.n,
-                times: times.to_vec(),
-                arms: ByArm::of(arm),
-                difference,
-            })
+            Some(standardised(name, &joint, times, &growth, &at_knots, &known, grid, self.confidence()))
         };
         populations.names.iter().enumerate().take(most).filter_map(of).collect()
     }
@@ -249,33 +188,7 @@ impl Scores<'_> {
             residual[own.index()] = rho.cure;
             residual[2 + own.index()] = (horizon - m) * rho.cure + (1.0 - s) * rho.time;
         };
-        let joint = self.joint(populations, p, 4, fill)?;
-        let mean = |z: Arm| {
-            let (s, r) = (joint.mean[z.index()], joint.mean[2 + z.index()]);
-            ((r - horizon * s) / (1.0 - s), s)
-        };
-        let (control, treated) = (mean(Arm::Control), mean(Arm::Treated));
-        let estimate = treated.0 - control.0;
-        let is_there = [control, treated].iter().all(|(m, s)| *s < 1.0 - LEAST_EVENTS && (0.0..=horizon).contains(m));
-        // dm/dS = (m − H)/(1 − S), dm/dR = 1/(1 − S).
-        let slopes = |(m, s): (f64, f64)| ((m - horizon) / (1.0 - s), 1.0 / (1.0 - s));
-        let (c, t) = (slopes(control), slopes(treated));
-        let se = joint.variance(&[-c.0, t.0, -c.1, t.1]).sqrt();
-        let end = |by: f64| (estimate + by * quantile * se).clamp(-horizon, horizon);
-        let known = is_there && se.is_finite() && se > 0.0;
-        Some(AverageEffect {
-            estimand: "marginal_time_effect",
-            population: name.into(),
-            estimate: is_there.then_some(estimate),
-            se: known.then_some(se),
-            low: known.then(|| end(-1.0)),
-            high: known.then(|| end(1.0)),
-            sd: None,
-            bias: None,
-            n_units: joint.n,
-            n_undefined: 0,
-            split_sd: None,
-        })
+        Some(marginal(&self.joint(populations, p, 4, fill)?, name, horizon, quantile))
     }
 
     /// RMST of the arms, its difference and the two parts of that, and the medians of the arms.
@@ -287,38 +200,16 @@ impl Scores<'_> {
     ) -> Vec<AverageEffect> {
         let horizon = grid.horizon();
         let quantile = two_sided(self.confidence());
-        // R₀, R₁, from cure, from time.
-        let quantities = |cured: ByArm<f64>, mean: ByArm<f64>, own: Arm, rho: &Residual| {
-            let split = split_rmst(cured, mean, horizon);
-            let mut value = [0.0; 4];
-            let mut residual = [0.0; 4];
-            for z in Arm::BOTH {
-                value[z.index()] = cured[z] * horizon + (1.0 - cured[z]) * mean[z];
-            }
-            (value[2], value[3]) = (split.from_cure.0, split.from_time.0);
-            let (p, m) = (own.index(), 2 + own.index());
-            residual[own.index()] = (horizon - mean[own]) * rho.cure + (1.0 - cured[own]) * rho.time;
-            residual[2] = split.from_cure.1[p] * rho.cure + split.from_cure.1[m] * rho.time;
-            residual[3] = split.from_time.1[p] * rho.cure + split.from_time.1[m] * rho.time;
-            (value, residual)
-        };
         let fill = |i: usize, value: &mut [f64], residual: &mut [f64]| {
             let c = self.corrected(i);
-            let (v, r) = quantities(c.cure_probability, c.mean_event_time, self.arm(i), self.residual(i));
+            let (v, r) = rmst_quantities(c.cure_probability, c.mean_event_time, self.arm(i), self.residual(i), horizon);
             value.copy_from_slice(&v);
             residual.copy_from_slice(&r);
         };
         let mut out = Vec::new();
         for (p, name) in populations.names.iter().enumerate() {
-            let Some(mut joint) = self.joint(populations, p, 4, fill) else { continue };
-            // What is left of the variance between deals in a mean of so many.
-            let between = self.between_deals(populations, p, |values, own| {
-                quantities(values.cure_probability, values.mean_event_time, own, &values.residual)
-            });
-            let deals = between.as_ref().map(|(_, deals)| *deals as f64);
-            if let Some((between, n)) = &between {
-                joint.covariance.iter_mut().zip(between).for_each(|(c, b)| *c += b / *n as f64);
-            }
+            let Some(joint) = self.joint(populations, p, 4, fill) else { continue };
+            let between = self.deals_of_rmst(populations, p);
             let spread = |weights: &[f64]| -> f64 {
                 let all = (0..self.n_units()).filter(|&i| self.membership(populations, p, i).0);
                 let mut values = [0.0; 4];
@@ -331,73 +222,26 @@ impl Scores<'_> {
                 }
                 ((square - sum * sum / f64::max(n, 1.0)) / f64::max(n - 1.0, 1.0)).max(0.0).sqrt()
             };
-            let known = self.known(populations, p);
-            let (cured, mean) = self.plain_means(populations, p);
-            let (arms, [from_cure, from_time]) = least_of_rmst(&known, cured, mean, horizon, quantile);
-            let (r, least_effect) =
-                (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), libm::hypot(arms.control, arms.treated));
-            // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
-            let effect = r.treated - r.control;
-            let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));
-            let mut add =
-                |estimand: &'static str, weights: [f64; 4], value: f64, least: Option<f64>, top: Option<f64>| {
-                    let seen = joint.variance(&weights).sqrt();
-                    let se = least.filter(|_| seen.is_finite()).map(|least| seen.max(least));
-                    let interval = se.map(|se| match top {
-                        Some(top) => averaged_at(value, se, top, quantile),
-                        None => {
-                            let end = |by: f64| (value + by * quantile * se).clamp(-horizon, horizon);
-                            Interval { se: Some(se), low: end(-1.0), high: end(1.0) }
-                        }
-                    });
-                    let split_sd = between.as_ref().map(|(b, _)| {
-                        let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
-                        all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
-                    });
-                    out.push(AverageEffect {
-                        estimand,
-                        population: name.clone(),
-                        estimate: Some(value).filter(|v| v.is_finite()),
-                        se,
-                        low: interval.map(|i| i.low),
-                        high: interval.map(|i| i.high),
-                        sd: top.is_none().then(|| spread(&weights)),
-                        bias: None,
-                        n_units: joint.n,
-                        n_undefined: 0,
-                        split_sd: split_sd.filter(|_| top.is_none() && deals.is_some()),
-                    });
-                };
-            add("rmst_effect", [-1.0, 1.0, 0.0, 0.0], effect, Some(least_effect), None);
-            add("rmst_from_cure", [0.0, 0.0, 1.0, 0.0], effect - by_time, from_cure, None);
-            add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], by_time, from_time, None);
-            add("rmst_treated", [0.0, 1.0, 0.0, 0.0], r.treated, Some(arms.treated), Some(horizon));
-            add("rmst_control", [1.0, 0.0, 0.0, 0.0], r.control, Some(arms.control), Some(horizon));
-            out.extend(self.marginal(populations, p, name, horizon, quantile));
-            if let Some(curve) = curves.iter().find(|c| c.population == *name) {
-                for (estimand, arm) in [("median_treated", Arm::Treated), ("median_control", Arm::Control)] {
-                    let band = &curve.arms[arm];
-                    let crossing = |values: &[f64]| falls_to_half(&curve.times, values);
-                    let estimate = crossing(&band.estimate);
-                    let (low, high) = (estimate.and(crossing(&band.low)), estimate.and(crossing(&band.high)));
-                    let steep = steep_at_half(&curve.times, &band.estimate);
-                    out.push(AverageEffect {
-                        estimand,
-                        population: name.clone(),
-                        estimate,
-                        se: None,
-                        low: low.map(|t| steep.map_or(t, |(from, _)| t.min(from))),
-                        high: high.map(|t| steep.map_or(t, |(_, to)| t.max(to))),
-                        sd: None,
-                        bias: None,
-                        n_units: joint.n,
-                        n_undefined: 0,
-                        split_sd: None,
-                    });
-                }
-            }
+            let of = OfCurves {
+                joint,
+                between,
+                spread: &spread,
+                known: self.known(populations, p),
+                plain: self.plain_means(populations, p),
+                marginal: self.marginal(populations, p, name, horizon, quantile),
+                curve: curves.iter().find(|c| c.population == *name),
+            };
+            of.tell(&mut out, name, horizon, quantile);
         }
         out
+    }
+
+    /// What deals make of RMST and its parts: see [`Scores::between_deals`].
+    pub(super) fn deals_of_rmst(&self, populations: &Populations, p: usize) -> Option<Deals> {
+        let horizon = self.horizon();
+        self.between_deals(populations, p, |values, own| {
+            rmst_quantities(values.cure_probability, values.mean_event_time, own, &values.residual, horizon)
+        })
     }
 
     /// Both average effects had the horizon been an earlier one, read off the same curves.
@@ -447,6 +291,215 @@ impl Scores<'_> {
     }
 }
 
+/// The curves of both arms over a population, from the one-step means of both at these times and at the knots.
+#[allow(clippy::too_many_arguments, reason = "what is known of the curves, and how it is told")]
+pub(super) fn standardised(
+    name: &str,
+    joint: &Joint,
+    times: &[f64],
+    growth: &ByArm<f64>,
+    at_knots: &ByArm<[f64; CELLS + 1]>,
+    known: &ByArm<Known>,
+    grid: &Grid,
+    confidence: f64,
+) -> Standardised {
+    let (k, quantile) = (times.len(), two_sided(confidence));
+    let estimates = ByArm::of(|z| times.iter().map(|&t| grid.interpolate(&at_knots[z], t)).collect::<Vec<f64>>());
+    // Where nothing varies, what so many patients can know; but everybody is there at 0.
+    let least = |z: Arm, j: usize, se: f64| {
+        if se > 1e-9 || times[j] <= 0.0 { se } else { known[z].least_share(quantile) }
+    };
+    let picks = |of: &dyn Fn(usize) -> Vec<f64>| -> Vec<Vec<f64>> { (0..k).map(of).collect() };
+    let pick = |z: Arm, j: usize, to: f64| {
+        let mut w = vec![0.0; 2 * k];
+        w[z.index() * k + j] = to * growth[z].sqrt();
+        w
+    };
+    let arm = |z: Arm| {
+        let rows = picks(&|j| pick(z, j, 1.0));
+        let (mut se, critical) = joint.simultaneous(&rows, confidence);
+        se.iter_mut().enumerate().for_each(|(j, se)| *se = least(z, j, *se));
+        let ends = |q: f64| -> (Vec<f64>, Vec<f64>) {
+            let at = |j: usize| {
+                let i = averaged_at(estimates[z][j], se[j], 1.0, q);
+                (i.low, i.high)
+            };
+            (0..k).map(at).unzip()
+        };
+        let ((low, high), (band_low, band_high)) = (ends(quantile), ends(critical));
+        Band { estimate: estimates[z].clone(), se, low, high, band_low, band_high }
+    };
+    let rows = picks(&|j| {
+        let (a, b) = (pick(Arm::Treated, j, 1.0), pick(Arm::Control, j, -1.0));
+        a.iter().zip(&b).map(|(x, y)| x + y).collect()
+    });
+    let (mut se, critical) = joint.simultaneous(&rows, confidence);
+    for (j, se) in se.iter_mut().enumerate().filter(|(_, se)| **se <= 1e-9) {
+        *se = libm::hypot(least(Arm::Control, j, *se), least(Arm::Treated, j, *se));
+    }
+    let estimate: Vec<f64> = estimates.treated.iter().zip(&estimates.control).map(|(t, c)| t - c).collect();
+    let end = |q: f64| estimate.iter().zip(&se).map(|(e, s)| (e + q * s).clamp(-1.0, 1.0)).collect();
+    let difference = Band {
+        low: end(-quantile),
+        high: end(quantile),
+        band_low: end(-critical),
+        band_high: end(critical),
+        estimate: estimate.clone(),
+        se: se.clone(),
+    };
+    Standardised { population: name.into(), n_units: joint.n, times: times.to_vec(), arms: ByArm::of(arm), difference }
+}
+
+/// RMST of each arm and the two parts of its difference, R₀, R₁, from cure, from time: what is expected of a patient,
+/// and what the patient's own outcome adds.
+pub(super) fn rmst_quantities(
+    cured: ByArm<f64>,
+    mean: ByArm<f64>,
+    own: Arm,
+    rho: &Residual,
+    horizon: f64,
+) -> ([f64; 4], [f64; 4]) {
+    let split = split_rmst(cured, mean, horizon);
+    let mut value = [0.0; 4];
+    let mut residual = [0.0; 4];
+    for z in Arm::BOTH {
+        value[z.index()] = cured[z] * horizon + (1.0 - cured[z]) * mean[z];
+    }
+    (value[2], value[3]) = (split.from_cure.0, split.from_time.0);
+    let (p, m) = (own.index(), 2 + own.index());
+    residual[own.index()] = (horizon - mean[own]) * rho.cure + (1.0 - cured[own]) * rho.time;
+    residual[2] = split.from_cure.1[p] * rho.cure + split.from_cure.1[m] * rho.time;
+    residual[3] = split.from_time.1[p] * rho.cure + split.from_time.1[m] * rho.time;
+    (value, residual)
+}
+
+/// What averages that are read off curves are made of, over one population.
+pub(super) struct OfCurves<'a> {
+    /// The one-step means of R₀, R₁, and of what comes from cure and from time.
+    pub(super) joint: Joint,
+    pub(super) between: Option<Deals>,
+    /// The standard deviation between patients of a contrast of the four.
+    pub(super) spread: &'a dyn Fn(&[f64]) -> f64,
+    pub(super) known: ByArm<Known>,
+    /// Means of P(T ≥ H) and of E[T | T < H] of the patients' own values.
+    pub(super) plain: (ByArm<f64>, ByArm<f64>),
+    pub(super) marginal: Option<AverageEffect>,
+    pub(super) curve: Option<&'a Standardised>,
+}
+
+impl OfCurves<'_> {
+    /// Adds them.
+    pub(super) fn tell(self, out: &mut Vec<AverageEffect>, name: &str, horizon: f64, quantile: f64) {
+        let OfCurves { mut joint, between, spread, known, plain, marginal, curve } = self;
+        // What is left of the variance between deals in a mean of so many.
+        if let Some((between, n)) = &between {
+            joint.covariance.iter_mut().zip(between).for_each(|(c, b)| *c += b / *n as f64);
+        }
+        let (arms, [from_cure, from_time]) = least_of_rmst(&known, plain.0, plain.1, horizon, quantile);
+        let (r, least_effect) =
+            (ByArm::of(|z| joint.mean[z.index()].clamp(0.0, horizon)), libm::hypot(arms.control, arms.treated));
+        // Residuals of those who are nearly sure to be cured are large: they must not carry a part over its bounds.
+        let effect = r.treated - r.control;
+        let by_time = joint.mean[3].clamp((effect - horizon).max(-horizon), (effect + horizon).min(horizon));
+        let mut add = |estimand: &'static str, weights: [f64; 4], value: f64, least: Option<f64>, top: Option<f64>| {
+            let seen = joint.variance(&weights).sqrt();
+            let se = least.filter(|_| seen.is_finite()).map(|least| seen.max(least));
+            let interval = se.map(|se| match top {
+                Some(top) => averaged_at(value, se, top, quantile),
+                None => {
+                    let end = |by: f64| (value + by * quantile * se).clamp(-horizon, horizon);
+                    Interval { se: Some(se), low: end(-1.0), high: end(1.0) }
+                }
+            });
+            let split_sd = between.as_ref().map(|(b, _)| {
+                let all = (0..4).flat_map(|i| (0..4).map(move |j| (i, j)));
+                all.map(|(i, j)| weights[i] * weights[j] * b[4 * i + j]).sum::<f64>().max(0.0).sqrt()
+            });
+            out.push(AverageEffect {
+                estimand,
+                population: name.into(),
+                estimate: Some(value).filter(|v| v.is_finite()),
+                se,
+                low: interval.map(|i| i.low),
+                high: interval.map(|i| i.high),
+                sd: top.is_none().then(|| spread(&weights)),
+                bias: None,
+                n_units: joint.n,
+                n_undefined: 0,
+                split_sd: split_sd.filter(|_| top.is_none() && between.is_some()),
+            });
+        };
+        add("rmst_effect", [-1.0, 1.0, 0.0, 0.0], effect, Some(least_effect), None);
+        add("rmst_from_cure", [0.0, 0.0, 1.0, 0.0], effect - by_time, from_cure, None);
+        add("rmst_from_time", [0.0, 0.0, 0.0, 1.0], by_time, from_time, None);
+        add("rmst_treated", [0.0, 1.0, 0.0, 0.0], r.treated, Some(arms.treated), Some(horizon));
+        add("rmst_control", [1.0, 0.0, 0.0, 0.0], r.control, Some(arms.control), Some(horizon));
+        out.extend(marginal);
+        if let Some(curve) = curve {
+            for (estimand, arm) in [("median_treated", Arm::Treated), ("median_control", Arm::Control)] {
+                let band = &curve.arms[arm];
+                let crossing = |values: &[f64]| falls_to_half(&curve.times, values);
+                let estimate = crossing(&band.estimate);
+                let (low, high) = (estimate.and(crossing(&band.low)), estimate.and(crossing(&band.high)));
+                let steep = steep_at_half(&curve.times, &band.estimate);
+                out.push(AverageEffect {
+                    estimand,
+                    population: name.into(),
+                    estimate,
+                    se: None,
+                    low: low.map(|t| steep.map_or(t, |(from, _)| t.min(from))),
+                    high: high.map(|t| steep.map_or(t, |(_, to)| t.max(to))),
+                    sd: None,
+                    bias: None,
+                    n_units: joint.n,
+                    n_undefined: 0,
+                    split_sd: None,
+                });
+            }
+        }
+    }
+}
+
+/// The difference of the mean event times of all who would have the event, from the one-step means of S₀, S₁, R₀, R₁.
+pub(super) fn marginal(joint: &Joint, name: &str, horizon: f64, quantile: f64) -> AverageEffect {
+    let mean = |z: Arm| {
+        let (s, r) = (joint.mean[z.index()], joint.mean[2 + z.index()]);
+        ((r - horizon * s) / (1.0 - s), s)
+    };
+    let (control, treated) = (mean(Arm::Control), mean(Arm::Treated));
+    let estimate = treated.0 - control.0;
+    let is_there = [control, treated].iter().all(|(m, s)| *s < 1.0 - LEAST_EVENTS && (0.0..=horizon).contains(m));
+    // dm/dS = (m − H)/(1 − S), dm/dR = 1/(1 − S).
+    let slopes = |(m, s): (f64, f64)| ((m - horizon) / (1.0 - s), 1.0 / (1.0 - s));
+    let (c, t) = (slopes(control), slopes(treated));
+    let se = joint.variance(&[-c.0, t.0, -c.1, t.1]).sqrt();
+    let end = |by: f64| (estimate + by * quantile * se).clamp(-horizon, horizon);
+    let known = is_there && se.is_finite() && se > 0.0;
+    AverageEffect {
+        estimand: "marginal_time_effect",
+        population: name.into(),
+        estimate: is_there.then_some(estimate),
+        se: known.then_some(se),
+        low: known.then(|| end(-1.0)),
+        high: known.then(|| end(1.0)),
+        sd: None,
+        bias: None,
+        n_units: joint.n,
+        n_undefined: 0,
+        split_sd: None,
+    }
+}
+
+/// What the variance of an average over a population grows by, because patients were dealt to folds by chance: the
+/// factor of each arm's survival at H, which is at these places of the means.
+pub(super) fn growth(joint: &Joint, at: ByArm<usize>, between: Option<ByArm<f64>>) -> ByArm<f64> {
+    let k = joint.mean.len();
+    ByArm::of(|z| match &between {
+        Some(between) => 1.0 + between[z] / joint.covariance[at[z] * k + at[z]].max(f64::MIN_POSITIVE),
+        None => 1.0,
+    })
+}
+
 /// Share of events below which nothing is said of when they come.
 const FEWEST_EVENTS: f64 = 0.05;
 
@@ -462,7 +515,7 @@ fn falling(values: &[f64; CELLS + 1]) -> [f64; CELLS + 1] {
 
 /// The falling curve near these values whose area is the given one. What is missing is added where the curve is between
 /// its ends, in proportion to the product of its distances from both. An area that cannot be had is approached.
-fn with_area(values: &[f64; CELLS + 1], area: f64, grid: &Grid) -> [f64; CELLS + 1] {
+pub(super) fn with_area(values: &[f64; CELLS + 1], area: f64, grid: &Grid) -> [f64; CELLS + 1] {
     let plain = falling(values);
     let between: [f64; CELLS + 1] = std::array::from_fn(|k| (plain[0] - plain[k]) * (plain[k] - plain[CELLS]));
     let largest = between.iter().copied().fold(0.0, f64::max);

@@ -19,6 +19,16 @@ impl Watched {
         Watched { steps: curve.steps().iter().map(|s| (s.time, s.survival)).collect(), first: 1.0 }
     }
 
+    /// The times, ascending, and the share after each, of units that are watched from the start.
+    pub(crate) fn into_steps(self) -> Vec<(f64, f64)> {
+        self.steps
+    }
+
+    /// From the shares after these times, ascending, of units that are all watched from the start.
+    pub(crate) fn of_lost(steps: Vec<(f64, f64)>) -> Watched {
+        Watched { steps, first: 1.0 }
+    }
+
     /// From shares that hold after each of these times, ascending.
     pub fn of_steps(steps: Vec<(f64, f64)>) -> Watched {
         let first = steps.first().map_or(1.0, |s| s.1);
