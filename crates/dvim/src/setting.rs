@@ -361,7 +361,7 @@ settings! {
     /// Design: Monte Carlo standard error of a power at which drawing stops
     Precision = Command "precision": Kind::Number, "0.01";
     /// Design: trials of a size that the paper's or the adjusted estimator analyses, at most
-    MostTrials = Command "most-trials": Kind::Count, "1000";
+    MostTrials = Command "most-trials": Kind::Count, "100";
     /// Design: further follow-up whose gain in power is told [default: a fifth of the horizon]
     MoreTime = Command "more-time": Kind::Number;
     /// Design: further patients whose gain in power is told

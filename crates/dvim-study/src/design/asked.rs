@@ -315,7 +315,7 @@ impl Asked {
             multiplicity: Multiplicity::ALL[multiplicity],
             power: self.power.unwrap_or(0.8),
             precision: self.precision.unwrap_or(0.01),
-            most_trials: self.most_trials.unwrap_or(1_000),
+            most_trials: self.most_trials.unwrap_or(100),
             more_time: self.more_time.unwrap_or(0.2 * horizon),
             more_patients: self.more_patients.unwrap_or(100),
             seed: self.seed.unwrap_or(1),

@@ -150,7 +150,7 @@ impl Design {
                 "most-trials",
                 format!("it is {}", d.most_trials),
                 "a power rests on 20 trials of each size or more",
-                "use 1000".into(),
+                "use 100".into(),
             ),
             d if d.analysis != super::asked::Method::Crude && d.sizes[0] < 100 => no(
                 "sizes",
@@ -240,7 +240,7 @@ impl Design {
     /// Effects that vary, and the strengths of covariates, must leave every patient a share and a time.
     fn check_spread(&self) -> Result<(), Impossible> {
         let h = self.horizon;
-        if !(self.cure_effect_sd >= 0.0) {
+        if self.cure_effect_sd.is_nan() || self.cure_effect_sd < 0.0 {
             let rule = "a standard deviation is not negative";
             return no(
                 "cure-effect-sd",
@@ -249,7 +249,7 @@ impl Design {
                 "use 0.1 for 10 points".into(),
             );
         }
-        if !(self.time_effect_sd >= 0.0) {
+        if self.time_effect_sd.is_nan() || self.time_effect_sd < 0.0 {
             let rule = "a standard deviation is not negative";
             return no("time-effect-sd", format!("it is {}", self.time_effect_sd), rule, "use a time".into());
         }

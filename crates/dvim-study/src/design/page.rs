@@ -163,13 +163,17 @@ pub fn html(found: &Power) -> String {
     assumptions(d).iter().for_each(|a| body += &format!("<li>{}</li>\n", escaped(a)));
     body += "</ul>\n";
     body += &heading(2, "Patients and follow-up");
-    let drawn: Vec<String> =
-        [(0, "whether"), (1, "when")].into_iter().filter_map(|(k, name)| contours(found, k, name)).collect();
-    for (i, svg) in drawn.iter().enumerate() {
+    let drawn: Vec<(&str, String)> = [(0, "whether"), (1, "when")]
+        .into_iter()
+        .filter_map(|(k, name)| Some((name, contours(found, k, name)?)))
+        .collect();
+    for (i, (name, svg)) in drawn.iter().enumerate() {
         body += &figure(
             svg,
             &format!("Figure {}.", i + 3),
-            "Each line joins the designs of one power. A study that ends later needs fewer patients, until everybody is followed to the horizon.",
+            &format!(
+                "Power for {name}: each line joins the designs of one power. A study that ends later needs fewer patients, until everybody is followed to the horizon."
+            ),
         );
     }
     if drawn.is_empty() {

@@ -1,7 +1,7 @@
 //! Power, widths and the rest, size by size: draws trials until each power is known to the precision that is wanted.
 
 use super::analysis::{Found, by_estimator, by_truth, crude, followed};
-use super::asked::{Design, Method};
+use super::asked::{Design, Method, Multiplicity};
 use super::controlled::{self, Cheap, Controlled};
 use super::latency::STEPS;
 use super::surface::{Gains, Surface};
@@ -17,8 +17,10 @@ use serde::Serialize;
 const BATCH: usize = 250;
 /// Cheap trials of a size, at most: enough for one point (standard error) at any power.
 const MOST: usize = 2_500;
+/// Trials of a size beside which an estimator's fits are set: 0.8 points at most are due to them.
+const BESIDE_FITS: usize = 4_000;
 /// Trials of a batch of fits.
-const FITS: usize = 40;
+const FITS: usize = 20;
 
 /// A number found by drawing, with its Monte Carlo standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -118,7 +120,8 @@ impl Memory for Forgetful {
 }
 
 const STAGE: &str = "sizes";
-const FITTING: &str = "fits";
+const FITTING: &str = "sizes, fits of their trials";
+const DRAWING: &str = "trials";
 
 impl Power {
     /// Draws trials of a checked design. `run` holds the patients of a finished run, where the design reuses one.
@@ -129,14 +132,32 @@ impl Power {
         watch: &dyn Watch,
     ) -> Result<Power, Error> {
         let worlds = [true, false].map(|has_effect| World::new(design, run, has_effect));
-        let (mut rows, mut controls) = (Vec::new(), Vec::new());
-        for (i, &n) in design.sizes.iter().enumerate() {
+        let rules = Rules::of(design);
+        let mut memory = Passing { own: Default::default(), outer: memory };
+        let of = |has_effect: bool| {
+            let world = &worlds[usize::from(!has_effect)];
+            design.sizes.iter().map(move |&n| Drawn::new(world, n, has_effect)).collect::<Vec<_>>()
+        };
+        let (mut sizes, mut nulls) = (of(true), of(false));
+        for (i, (drawn, null)) in sizes.iter_mut().zip(&mut nulls).enumerate() {
             watch.step(STAGE, i, design.sizes.len())?;
             let ends = i == 0 || i + 1 == design.sizes.len();
-            let (row, control) = row(design, &worlds, n, ends, memory, watch)?;
-            rows.push(row);
-            controls.push(control);
+            draw_cheaply(design, &rules, drawn, null, ends, watch)?;
         }
+        if design.analysis != Method::Crude {
+            fit_until_precise(design, &rules, &mut sizes, &mut memory, watch)?;
+            let last = nulls.len() - 1;
+            for i in [0, last] {
+                if nulls[i].fits.is_empty() {
+                    nulls[i].fit(2 * FITS.min(design.most_trials), &mut memory, watch)?;
+                }
+            }
+        }
+        let rows: Vec<Row> =
+            (0..sizes.len()).map(|i| row(design, &rules, &sizes[i], &nulls[i], &pooled(&sizes, i))).collect();
+        let controls: Vec<Option<Controlled>> = (0..sizes.len())
+            .map(|i| (design.analysis != Method::Crude).then(|| Controlled::of(&pooled(&sizes, i))))
+            .collect();
         watch.step(STAGE, design.sizes.len(), design.sizes.len())?;
         let needed = std::array::from_fn(|k| needed(&rows, k, design.power));
         let control = |n: usize| {
@@ -211,8 +232,9 @@ impl<'a> Drawn<'a> {
             };
             let new: Result<Vec<Found>, Error> = some.par_iter().map(one).collect();
             some.iter().zip(&new?).for_each(|(r, found)| memory.keep(key(*r), found));
-            let done = some.last().map_or(0, |r| r + 1 - from);
-            watch.step(FITTING, done, more)?;
+            if watch.cancelled() {
+                return Err(Error::Cancelled);
+            }
         }
         let mut known = Vec::with_capacity(more);
         for r in from..from + more {
@@ -226,7 +248,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// Statistics of fitted trials beside the cheap ones.
-    fn fitted(&self) -> Vec<(Cheap, [f64; 3])> {
+    fn fitted(&self) -> Vec<Fitted> {
         self.cheap.iter().zip(&self.fits).map(|(c, f)| (c.statistics(), f.statistics())).collect()
     }
 
@@ -234,13 +256,13 @@ impl<'a> Drawn<'a> {
         self.cheap.iter().map(Cheaply::statistics).collect()
     }
 
-    /// The share of trials in which a rule of the statistics is passed.
-    fn power(&self, rule: &dyn Fn([f64; 3]) -> bool) -> Share {
+    /// The share of trials in which a rule of the statistics is passed; `fits` are those of this and of near sizes.
+    fn power(&self, fits: &[Fitted], rule: &dyn Fn([f64; 3]) -> bool) -> Share {
         match self.method {
             Method::Crude => {
                 Share::of(self.cheap.iter().filter(|c| rule(c.crude.statistics())).count(), self.cheap.len())
             }
-            _ => controlled::power(&self.all_cheap(), &self.fitted(), rule),
+            _ => controlled::power(&self.all_cheap(), fits, rule),
         }
     }
 
@@ -278,57 +300,121 @@ impl Memory for Passing<'_> {
     }
 }
 
-fn row(
-    design: &Design,
-    worlds: &[World<'_>; 2],
-    n: usize,
-    is_at_an_end: bool,
-    memory: &mut dyn Memory,
-    watch: &dyn Watch,
-) -> Result<(Row, Option<Controlled>), Error> {
-    let mut memory = Passing { own: Default::default(), outer: memory };
-    let (z, z_half) = (two_sided(1.0 - design.alpha), two_sided(1.0 - 0.5 * design.alpha));
-    let passed = |t: [f64; 3]| design.multiplicity.passed([t[0].abs(), t[1].abs()], z, z_half);
-    let either = |t: [f64; 3]| passed(t).contains(&true);
-    let both = |t: [f64; 3]| match design.multiplicity {
-        super::asked::Multiplicity::Bonferroni => t[0].abs() > z && t[1].abs() > z,
-        _ => passed(t) == [true; 2],
-    };
-    let single = |k: usize| move |t: [f64; 3]| t[k].abs() > z;
-    let (mut drawn, mut null) = (Drawn::new(&worlds[0], n, true), Drawn::new(&worlds[1], n, false));
-    let is_crude = design.analysis == Method::Crude;
-    let most = if design.precision < 0.01 { (MOST as f64 * (0.01 / design.precision).powi(2)) as usize } else { MOST };
-    let worst = |d: &Drawn<'_>| {
-        let singles = (0..3).filter(|&k| k < 2 || d.method != Method::Paper).map(|k| d.power(&single(k)).mc_se);
-        singles.fold(d.power(&either).mc_se, f64::max)
-    };
-    if is_crude {
-        while drawn.cheap.len() < most {
-            drawn.draw(BATCH);
-            null.draw(BATCH);
-            if watch.cancelled() {
-                return Err(Error::Cancelled);
-            }
-            if worst(&drawn) <= design.precision {
-                break;
-            }
-        }
-    } else {
-        drawn.draw(most);
-        while drawn.fits.len() < design.most_trials {
-            let more = FITS.min(design.most_trials - drawn.fits.len());
-            drawn.fit(more, &mut memory, watch)?;
-            if worst(&drawn) <= design.precision {
-                break;
-            }
-        }
-        if is_at_an_end {
-            null.draw(most);
-            null.fit(FITS.min(design.most_trials), &mut memory, watch)?;
+/// Statistics of a trial that was fitted: cheap ones, and the estimator's.
+type Fitted = (Cheap, [f64; 3]);
+
+/// The fits of a size and of its neighbours: on the scale of statistics what a fit adds hardly depends on the size.
+fn pooled(sizes: &[Drawn<'_>], i: usize) -> Vec<Fitted> {
+    let near = i.saturating_sub(1)..(i + 2).min(sizes.len());
+    sizes[near].iter().flat_map(Drawn::fitted).collect()
+}
+
+/// When a trial counts as a finding.
+struct Rules {
+    z: f64,
+    z_half: f64,
+    multiplicity: Multiplicity,
+}
+
+impl Rules {
+    fn of(d: &Design) -> Rules {
+        Rules { z: two_sided(1.0 - d.alpha), z_half: two_sided(1.0 - 0.5 * d.alpha), multiplicity: d.multiplicity }
+    }
+
+    fn single(&self, k: usize) -> impl Fn([f64; 3]) -> bool {
+        let z = self.z;
+        move |t| t[k].abs() > z
+    }
+
+    fn passed(&self, t: [f64; 3]) -> [bool; 2] {
+        self.multiplicity.passed([t[0].abs(), t[1].abs()], self.z, self.z_half)
+    }
+
+    fn either(&self, t: [f64; 3]) -> bool {
+        self.passed(t).contains(&true)
+    }
+
+    fn both(&self, t: [f64; 3]) -> bool {
+        match self.multiplicity {
+            Multiplicity::Bonferroni => t[0].abs() > self.z && t[1].abs() > self.z,
+            _ => self.passed(t) == [true; 2],
         }
     }
-    let has_effect = |k: usize| k < 2 || design.analysis != Method::Paper;
-    let there = |k: usize, share: &dyn Fn(usize) -> Share| has_effect(k).then(|| share(k));
+}
+
+/// Effects that an analysis has: the paper's estimator has no RMST.
+fn has_effect(method: Method, k: usize) -> bool {
+    k < 2 || method != Method::Paper
+}
+
+/// The largest Monte Carlo standard error of the powers of a size.
+fn worst(drawn: &Drawn<'_>, fits: &[Fitted], rules: &Rules) -> f64 {
+    let singles = (0..3).filter(|&k| has_effect(drawn.method, k)).map(|k| drawn.power(fits, &rules.single(k)).mc_se);
+    singles.fold(drawn.power(fits, &|t| rules.either(t)).mc_se, f64::max)
+}
+
+/// Draws the trials of a size: until powers are precise where the analysis is crude.
+fn draw_cheaply(
+    design: &Design,
+    rules: &Rules,
+    drawn: &mut Drawn<'_>,
+    null: &mut Drawn<'_>,
+    is_at_an_end: bool,
+    watch: &dyn Watch,
+) -> Result<(), Error> {
+    let finer = (0.01 / design.precision).max(1.0).powi(2);
+    if design.analysis != Method::Crude {
+        let all = (BESIDE_FITS as f64 * finer) as usize;
+        drawn.draw(all);
+        if is_at_an_end {
+            null.draw(all);
+        }
+        return watch.step(DRAWING, 1, 1);
+    }
+    let most = (MOST as f64 * finer) as usize;
+    while drawn.cheap.len() < most {
+        drawn.draw(BATCH);
+        null.draw(BATCH);
+        if watch.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        if worst(drawn, &[], rules) <= design.precision {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Fits trials of all sizes, then of those whose powers are not precise enough.
+fn fit_until_precise(
+    design: &Design,
+    rules: &Rules,
+    sizes: &mut [Drawn<'_>],
+    memory: &mut dyn Memory,
+    watch: &dyn Watch,
+) -> Result<(), Error> {
+    let mut wanting: Vec<usize> = (0..sizes.len()).collect();
+    while !wanting.is_empty() {
+        for (done, &i) in wanting.iter().enumerate() {
+            watch.step(FITTING, done, wanting.len())?;
+            let more = FITS.min(design.most_trials - sizes[i].fits.len());
+            sizes[i].fit(more, memory, watch)?;
+        }
+        let is_wanting = |i: &usize| {
+            sizes[*i].fits.len() < design.most_trials && worst(&sizes[*i], &pooled(sizes, *i), rules) > design.precision
+        };
+        wanting = (0..sizes.len()).into_par_iter().filter(is_wanting).collect();
+    }
+    Ok(())
+}
+
+fn row(design: &Design, rules: &Rules, drawn: &Drawn<'_>, null: &Drawn<'_>, fits: &[Fitted]) -> Row {
+    let of_null = null.fitted();
+    let is_null_known = match design.analysis {
+        Method::Crude => !null.cheap.is_empty(),
+        _ => !of_null.is_empty(),
+    };
+    let there = |k: usize, share: &dyn Fn(usize) -> Share| has_effect(design.analysis, k).then(|| share(k));
     // z_power: the quantile of a two-sided interval of confidence 2 power − 1.
     let z_power = two_sided(2.0 * design.power - 1.0);
     let varies = |side: usize| {
@@ -338,24 +424,24 @@ fn row(
     // Where patients are independent of everything but their covariates the averages are those of the design.
     let truth = [design.cure_effect, design.time_effect];
     let bias = |k: usize| Share::mean(&drawn.estimates(k).iter().map(|e| e - truth[k]).collect::<Vec<f64>>());
-    let row = Row {
-        n,
+    Row {
+        n: drawn.n,
         trials: drawn.cheap.len(),
         fits: drawn.fits.len(),
-        power: std::array::from_fn(|k| there(k, &|k| drawn.power(&single(k)))),
-        either: drawn.power(&either),
-        both: drawn.power(&both),
+        power: std::array::from_fn(|k| there(k, &|k| drawn.power(fits, &rules.single(k)))),
+        either: drawn.power(fits, &|t| rules.either(t)),
+        both: drawn.power(fits, &|t| rules.both(t)),
         varies: [varies(0), varies(1)],
-        width: std::array::from_fn(|k| drawn.error(k).map(|s| s.times(2.0 * z))),
-        detectable: std::array::from_fn(|k| drawn.error(k).map(|s| s.times(z + z_power))),
-        type_one: std::array::from_fn(|k| (!null.cheap.is_empty()).then(|| there(k, &|k| null.power(&single(k))))?),
-        type_one_either: (!null.cheap.is_empty()).then(|| null.power(&either)),
+        width: std::array::from_fn(|k| drawn.error(k).map(|s| s.times(2.0 * rules.z))),
+        detectable: std::array::from_fn(|k| drawn.error(k).map(|s| s.times(rules.z + z_power))),
+        type_one: std::array::from_fn(|k| {
+            is_null_known.then(|| there(k, &|k| null.power(&of_null, &rules.single(k)))).flatten()
+        }),
+        type_one_either: is_null_known.then(|| null.power(&of_null, &|t| rules.either(t))),
         bias: [bias(0), bias(1)],
         sufficient: Share::of(drawn.cheap.iter().filter(|t| t.is_sufficient).count(), drawn.cheap.len()),
         bears: Share::mean(&drawn.cheap.iter().map(|t| t.bears).collect::<Vec<f64>>()),
-    };
-    let control = (!is_crude).then(|| Controlled::of(&drawn.fitted()));
-    Ok((row, control))
+    }
 }
 
 /// Where a power is crossed between two sizes, in a straight line over √n.
