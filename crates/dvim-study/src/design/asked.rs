@@ -102,7 +102,8 @@ pub struct Design {
     pub n_covariates: usize,
     /// Log odds of being event-free for one standard deviation of the covariate that bears on whether.
     pub prognosis_whether: f64,
-    /// Log odds of the mean event time, as a share of H, for one standard deviation of the covariate that bears on when.
+    /// Log odds of the mean event time, as a share of H, for one standard deviation of the covariate that bears on
+    /// when.
     pub prognosis_when: f64,
     /// Log odds of treatment for one standard deviation of the prognostic covariates.
     pub confounding: f64,

@@ -1,10 +1,10 @@
 //! Power of an estimator from few fits and many cheap trials: control variates.
 //!
-//! Of M trials the statistics of the crude analysis and of the analysis by the truth are known; in the first B of them the
-//! estimator was fitted too. Its statistics are regressed on the cheap ones, `T = a + b·C + e`, and power is the share of
-//! pairs (trial i, residual j) in which `a + b·Cᵢ + eⱼ` is beyond the quantile. So the law of C comes from M trials, and
-//! that of what a fit adds from B. It assumes that e does not depend on C; it does not assume that e is normal. The Monte
-//! Carlo error adds the spread over trials to a jackknife over groups of fits.
+//! Of M trials the statistics of the crude analysis and of the analysis by the truth are known; in the first B of them
+//! the estimator was fitted too. Its statistics are regressed on the cheap ones, `T = a + b·C + e`, and power is the
+//! share of pairs (trial i, residual j) in which `a + b·Cᵢ + eⱼ` is beyond the quantile. So the law of C comes from M
+//! trials, and that of what a fit adds from B. It assumes that e does not depend on C; it does not assume that e is
+//! normal. The Monte Carlo error adds the spread over trials to a jackknife over groups of fits.
 
 use super::power::Share;
 
@@ -107,8 +107,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The share of trials in which a rule of the three statistics is passed, with its Monte Carlo standard error. The first
-/// `fits.len()` of the trials were fitted.
+/// The share of trials in which a rule of the three statistics is passed, with its Monte Carlo standard error. The
+/// first `fits.len()` of the trials were fitted.
 pub(super) fn power(cheap: &[Cheap], fits: &[(Cheap, [f64; 3])], rule: &dyn Fn([f64; 3]) -> bool) -> Share {
     let shares = Controlled::of(fits).shares(cheap, rule);
     let value = mean(&shares);

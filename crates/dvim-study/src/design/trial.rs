@@ -28,8 +28,8 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Draws trial `number` of `n` patients. A larger trial begins with the patients of a smaller one, and a trial without
-    /// effects has the patients of that with effects.
+    /// Draws trial `number` of `n` patients. A larger trial begins with the patients of a smaller one, and a trial
+    /// without effects has the patients of that with effects.
     pub fn draw(world: &World<'_>, n: usize, number: usize) -> Trial {
         let d = world.design;
         let mut trial = Trial {
