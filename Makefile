@@ -1,5 +1,5 @@
 # Thin on purpose: each target is one command.
-.PHONY: demo test torture fuzz site web reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize sanitize-quick msrv publish-check bench bench-quick bench-growth bench-instructions
+.PHONY: demo test torture fuzz site web reference figures same-bytes wheel wheel-check r-install r-docs r-package r-check sanitize sanitize-quick msrv publish-check design-check bench bench-quick bench-growth bench-instructions
 
 demo:
 	cargo run --release -- demo
@@ -95,6 +95,10 @@ msrv:
 # Every crate as a registry would get it, built from its package. Needs a clean checkout.
 publish-check:
 	cargo package --workspace --exclude dvim-python --exclude dvim-bind --exclude dvim-r
+
+# Power that `dvim design` predicts beside the share of findings in trials of another seed, for twelve designs: minutes.
+design-check:
+	cargo run -p dvim-study --example design_check
 
 # Minutes to an hour, on a quiet machine: us and the peers in one go, tables into docs/benchmarks.md.
 bench: .venv-bench/ready

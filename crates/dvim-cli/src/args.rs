@@ -21,6 +21,7 @@ use dvim_report::figures::{KINDS, Kind};
 use dvim_report::journal;
 use dvim_report::labels::label_and_unit;
 use dvim_report::spell::CommandLine;
+use serde::Serialize;
 use std::path::PathBuf;
 
 const ABOUT: &str = "Does treatment change whether the event ever happens, and when?
@@ -902,47 +903,128 @@ pub struct StudyArgs {
     pub threads: ThreadArgs,
 }
 
-/// `dvim design`.
+/// `dvim design`. What is not given is said by the list of settings, or filled in when the design is made.
 #[derive(Args)]
-#[command(
-    after_help = "Example: dvim design --horizon 5 --event-free 0.4 --mean-time 1.5 --cure-effect 0.1 --accrual 2 --study-end 7"
-)]
+#[command(after_help = "Examples:
+
+  dvim design --horizon 5 --event-free 0.4 --mean-time 1.5 --cure-effect 0.1 --accrual 2 --study-end 7 -o design.html
+  dvim design --settings design.toml --analysis adjusted --sizes 400,800 --journal design.jsonl")]
 pub struct DesignArgs {
     /// The horizon H: being event-free at H is what is compared. All times of a design have one unit
     #[arg(long, value_name = "H")]
-    pub horizon: f64,
-    #[arg(long, value_name = "SHARE")]
-    pub event_free: f64,
-    #[arg(long, value_name = "TIME")]
-    pub mean_time: f64,
-    #[arg(long, value_name = "SHARE", default_value = "0", allow_hyphen_values = true)]
-    pub cure_effect: f64,
-    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true)]
-    pub time_effect: f64,
-    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true)]
-    pub accrual: f64,
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    pub study_end: Option<f64>,
-    #[arg(long, value_name = "SHARE", default_value = "0")]
-    pub dropout: f64,
-    #[arg(long, value_name = "SHARE", default_value = "0.5")]
-    pub treated_share: f64,
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "200,300,400,600,800,1200,1600,2000")]
-    pub sizes: Vec<usize>,
-    #[arg(long, value_name = "LEVEL", default_value = "0.05")]
-    pub alpha: f64,
-    #[arg(long, value_name = "RULE", default_value = "bonferroni", value_parser = words(Setting::Multiplicity))]
-    pub multiplicity: String,
-    #[arg(long, value_name = "SHARE", default_value = "0.8")]
-    pub power: f64,
-    /// Decides every draw
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
+    pub horizon: Option<f64>,
+    #[arg(long, value_name = "FILE")]
+    pub settings: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub save_settings: Option<PathBuf>,
+    #[command(flatten)]
+    pub arms: DesignArms,
+    #[command(flatten)]
+    pub patients: DesignPatients,
+    #[command(flatten)]
+    pub follow_up: DesignFollowUp,
+    #[command(flatten)]
+    pub tests: DesignTests,
+    /// Write the page here
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace files that are there
+    #[arg(long)]
+    pub force: bool,
+    #[arg(long, value_name = "FILE")]
+    pub journal: Option<PathBuf>,
+    /// Decides every draw [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
     /// Print JSON for programs
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub threads: ThreadArgs,
+}
+
+/// What is known of the arms.
+#[derive(Args, Serialize)]
+#[command(next_help_heading = "Arms")]
+pub struct DesignArms {
+    #[arg(long, value_name = "SHARE", conflicts_with_all = ["curve", "pilot"])]
+    pub event_free: Option<f64>,
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["curve", "pilot"])]
+    pub mean_time: Option<f64>,
+    #[arg(long, value_name = "FILE", conflicts_with = "pilot")]
+    pub curve: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    pub pilot: Option<PathBuf>,
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["curve", "pilot"])]
+    pub from_run: Option<PathBuf>,
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    pub cure_effect: Option<f64>,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub time_effect: Option<f64>,
+    #[arg(long, value_name = "SHARE")]
+    pub cure_effect_sd: Option<f64>,
+    #[arg(long, value_name = "TIME")]
+    pub time_effect_sd: Option<f64>,
+}
+
+/// What is known of patients.
+#[derive(Args, Serialize)]
+#[command(next_help_heading = "Patients")]
+pub struct DesignPatients {
+    #[arg(long, value_name = "SHARE")]
+    pub treated_share: Option<f64>,
+    #[arg(long, value_name = "P")]
+    pub n_covariates: Option<usize>,
+    #[arg(long, value_name = "STRENGTH")]
+    pub prognosis_whether: Option<f64>,
+    #[arg(long, value_name = "STRENGTH")]
+    pub prognosis_when: Option<f64>,
+    #[arg(long, value_name = "STRENGTH")]
+    pub confounding: Option<f64>,
+    #[arg(long, value_name = "STRENGTH")]
+    pub selection: Option<f64>,
+    #[arg(long, value_name = "N")]
+    pub cluster_size: Option<usize>,
+    #[arg(long, value_name = "SHARE")]
+    pub cluster_correlation: Option<f64>,
+    #[arg(long, value_name = "WHO", value_parser = words(Setting::Randomise))]
+    pub randomise: Option<String>,
+}
+
+/// How long patients are followed.
+#[derive(Args, Serialize)]
+#[command(next_help_heading = "Follow-up")]
+pub struct DesignFollowUp {
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub accrual: Option<f64>,
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub study_end: Option<f64>,
+    #[arg(long, value_name = "SHARE")]
+    pub dropout: Option<f64>,
+    #[arg(long, value_name = "TIME")]
+    pub more_time: Option<f64>,
+}
+
+/// How the study is analysed, and how its power is found.
+#[derive(Args, Serialize)]
+#[command(next_help_heading = "Analysis")]
+pub struct DesignTests {
+    #[arg(long, value_name = "HOW", value_parser = words(Setting::Analysis))]
+    pub analysis: Option<String>,
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    pub sizes: Option<Vec<usize>>,
+    #[arg(long, value_name = "N")]
+    pub more_patients: Option<usize>,
+    #[arg(long, value_name = "LEVEL")]
+    pub alpha: Option<f64>,
+    #[arg(long, value_name = "RULE", value_parser = words(Setting::Multiplicity))]
+    pub multiplicity: Option<String>,
+    #[arg(long, value_name = "SHARE")]
+    pub power: Option<f64>,
+    #[arg(long, value_name = "SHARE")]
+    pub precision: Option<f64>,
+    #[arg(long, value_name = "N")]
+    pub most_trials: Option<usize>,
 }
 
 /// What `dvim study` reproduces.

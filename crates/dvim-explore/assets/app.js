@@ -2,6 +2,8 @@
 
 const $ = (selector, from = document) => from.querySelector(selector);
 const main = $('#main');
+// A frame that may not change its address is lent a place that stands in for it.
+const { location, history } = globalThis.lentPlace ?? globalThis;
 let run = null;
 
 // ---------------------------------------------------------------- making elements

@@ -3,6 +3,7 @@
 pub mod agreement;
 pub mod atomic;
 pub mod clean;
+pub mod design;
 pub mod environment;
 pub mod journal;
 pub mod kit;

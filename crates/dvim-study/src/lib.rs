@@ -11,9 +11,10 @@
 //! 7. [`design`]: the power of a study that is still planned.
 //! 8. [`table`], [`decomposition`]: records to figures; [`page`]: figures to a page.
 //!
-//! No file is touched here: the caller keeps the records and gives back those that it has, so that an interrupted run
-//! goes on where it stopped. A data set depends on the seed, the scenario and the repetition alone, and a table on the
-//! records alone, in their order: the same seed gives the same table on any number of threads.
+//! No file is touched here but those that a design names ([`design::sources`]): the caller keeps the records and gives
+//! back those that it has, so that an interrupted run goes on where it stopped. A data set depends on the seed, the
+//! scenario and the repetition alone, and a table on the records alone, in their order: the same seed gives the same
+//! table on any number of threads.
 
 pub mod paper;
 pub mod worlds;

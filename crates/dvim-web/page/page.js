@@ -108,7 +108,7 @@ function covariates() {
   $('covariates').replaceChildren(...opened.columns.filter((c) => !taken.has(c.name)).map((c) => {
     const label = document.createElement('label');
     const box = Object.assign(document.createElement('input'), { type: 'checkbox', value: c.name, checked: !off.has(c.name) });
-    const kind = c.kind === 'number' && c.range ? `${c.range[0]} to ${c.range[1]}` : c.levels ? c.levels.slice(0, 4).join(', ') : c.kind;
+    const kind = c.kind === 'number' && c.range ? c.range.map((v) => Number(v.toPrecision(4))).join(' to ') : c.levels ? c.levels.slice(0, 4).join(', ') : c.kind;
     const note = Object.assign(document.createElement('span'), { className: 'note', textContent: kind + (c.n_missing ? `; ${c.n_missing} missing` : '') });
     label.append(box, ` ${c.name} `, note);
     return label;
@@ -222,7 +222,13 @@ async function showResult(found) {
     links.push(Object.assign(document.createElement('a'), { href, download: name, textContent: name }));
   }
   $('files').replaceChildren(...links);
-  $('frames').replaceChildren(frame('report', 'Report', links[0].href), frame('explorer', 'Explorer', await explorer()));
+  // The copy on show follows links by the bridge; this page's own policy, which frames inherit, stands in for the report's.
+  const report = words(await ask('dvim_file', 'report.html'))
+    .replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, '')
+    .replace('</body>', () => `<script>${$('bridge').textContent}<\/script></body>`);
+  $('frames').replaceChildren(
+    frame('report', 'Report', address(report, 'text/html;charset=utf-8')),
+    frame('explorer', 'Explorer', await explorer()));
   show('report');
   $('result').hidden = false;
   $('step-result').focus();
@@ -270,8 +276,8 @@ async function explorer() {
 addEventListener('message', async ({ data, source }) => {
   if (source !== $('explorer')?.contentWindow) return;
   if (data.report !== undefined) {
-    $('report').src = $('files').firstChild.href + (data.report ? `#${data.report}` : '');
-    return show('report');
+    show('report');
+    return $('report').contentWindow.postMessage({ goTo: data.report }, '*');
   }
   try {
     source.postMessage({ n: data.n, ...(await explore(data.method, data.path, data.body)) }, '*');

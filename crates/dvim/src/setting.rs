@@ -286,14 +286,31 @@ settings! {
     Port = Command "port": Kind::Count;
     /// Print the address and open no browser
     NoOpen = Command "no-open": Kind::Switch;
+    /// Design: a file of settings in TOML, with the names of these flags; a flag goes over the file
+    Settings = Command "settings": Kind::Path;
+    /// Design: write the design here, every default filled in, as a file for {settings}
+    SaveSettings = Command "save-settings": Kind::Path;
     /// Design: share of the control arm that is event-free at the horizon, as 0.4
     EventFree = Command "event-free": Kind::Number;
     /// Design: mean event time of the control arm's patients who have the event before the horizon
     MeanTime = Command "mean-time": Kind::Number;
+    /// Design: a table with columns `time` and `survival`, read off a published curve of the control arm; instead of
+    /// {event-free} and {mean-time}
+    Curve = Command "curve": Kind::Path;
+    /// Design: a table of patients with columns `time` and `event`, and `treatment` (0 and 1) if some were treated: the
+    /// control arm's curve and the dropout are estimated from it
+    Pilot = Command "pilot": Kind::Path;
+    /// Design: a finished run, fitted with the adjusted estimator: its patients are drawn again and again, with their
+    /// covariates and the curves that it learned
+    FromRun = Command "from-run": Kind::Path;
     /// Design: difference in the event-free share at the horizon, treated less control
     CureEffect = Command "cure-effect": Kind::Number, "0";
     /// Design: difference in the mean event time before the horizon, treated less control
     TimeEffect = Command "time-effect": Kind::Number, "0";
+    /// Design: standard deviation of {cure-effect} between patients
+    CureEffectSd = Command "cure-effect-sd": Kind::Number, "0";
+    /// Design: standard deviation of {time-effect} between patients
+    TimeEffectSd = Command "time-effect-sd": Kind::Number, "0";
     /// Design: time over which patients enter, evenly
     Accrual = Command "accrual": Kind::Number, "0";
     /// Design: when the study ends, counted from its first patient [default: {accrual} plus {horizon}]
@@ -302,17 +319,56 @@ settings! {
     Dropout = Command "dropout": Kind::Number, "0";
     /// Design: share of patients who are treated
     TreatedShare = Command "treated-share": Kind::Number, "0.5";
+    /// Design: covariates that the analysis is given [default: those that the strengths below need]
+    NCovariates = Command "n-covariates": Kind::Count;
+    /// Design: log odds of being event-free for one standard deviation of the covariate that bears on whether
+    PrognosisWhether = Command "prognosis-whether": Kind::Number, "0";
+    /// Design: log odds of the mean event time, as a share of the horizon, for one standard deviation of the covariate
+    /// that bears on when
+    PrognosisWhen = Command "prognosis-when": Kind::Number, "0";
+    /// Design: log odds of treatment for one standard deviation of the prognostic covariates, in an observational study
+    Confounding = Command "confounding": Kind::Number, "0";
+    /// Design: log odds of treatment for one standard deviation of a covariate that bears on nothing else; the larger,
+    /// the less the arms overlap
+    Selection = Command "selection": Kind::Number, "0";
+    /// Design: patients of a cluster
+    ClusterSize = Command "cluster-size": Kind::Count, "1";
+    /// Design: correlation within a cluster, on the normal scale that decides on the event
+    ClusterCorrelation = Command "cluster-correlation": Kind::Number, "0";
+    /// Design: who is treated together
+    Randomise = Command "randomise": Kind::Word(&[
+        ("clusters", "All patients of a cluster are treated, or none"),
+        ("patients", "Patients of a cluster are treated one by one"),
+    ]), "clusters";
+    /// Design: how the study will be analysed
+    Analysis = Command "analysis": Kind::Word(&[
+        ("crude", "By the difference of the arms' Kaplan–Meier curves"),
+        ("paper", "By the published estimator"),
+        ("adjusted", "By the adjusted estimator"),
+    ]), "crude";
     /// Design: numbers of patients, separated by commas
     Sizes = Command "sizes": Kind::Text, "200,300,400,600,800,1200,1600,2000";
     /// Design: two-sided level of each test
     Alpha = Command "alpha": Kind::Number, "0.05";
-    /// Design: how "either effect" is tested
+    /// Design: how the tests of whether and of when are taken together
     Multiplicity = Command "multiplicity": Kind::Word(&[
         ("bonferroni", "Each of the two at half of the level"),
+        ("holm", "The smaller P value at half of the level; where it passes, the other at the full level"),
+        ("fixed", "When is tested only where whether was found, each at the full level"),
         ("none", "Each of the two at the full level"),
     ]), "bonferroni";
     /// Design: the power that is wanted, for the number of patients needed and the smallest effect found
     Power = Command "power": Kind::Number, "0.8";
+    /// Design: Monte Carlo standard error of a power at which drawing stops
+    Precision = Command "precision": Kind::Number, "0.01";
+    /// Design: trials of a size that the paper's or the adjusted estimator analyses, at most
+    MostTrials = Command "most-trials": Kind::Count, "100";
+    /// Design: further follow-up whose gain in power is told [default: a fifth of the horizon]
+    MoreTime = Command "more-time": Kind::Number;
+    /// Design: further patients whose gain in power is told
+    MorePatients = Command "more-patients": Kind::Count, "100";
+    /// Design: a file that keeps what the estimator found, trial by trial; with it an interrupted command goes on
+    Journal = Command "journal": Kind::Path;
     /// Threads to use; the result is the same with any number [default: all cores]
     Threads = Command "threads": Kind::Count;
 }
