@@ -15,8 +15,8 @@ pub(crate) struct BoostedRecord {
     log_rates: [Vec<f64>; 2],
     /// Where trees cut each of their columns, ascending.
     cuts: Vec<Vec<f64>>,
-    /// Tree after tree, each node before its children, the left one first: 0 for a leaf, else one more than the place of
-    /// the question in the list of all cuts.
+    /// Tree after tree, each node before its children, the left one first: 0 for a leaf, else one more than the place
+    /// of the question in the list of all cuts.
     nodes: Vec<u32>,
     /// What the leaves add, in that order.
     leaves: Vec<f32>,

@@ -2,9 +2,9 @@
 //!
 //! The cure model gives each patient and arm the logit of being event-free at H and the location of the event time.
 //! Proportional hazards give the same two numbers from one set of slopes: where one set is enough, it is surer than
-//! two. Boosted hazards give them from small trees: where nothing is a straight line, they are nearer. The share of each
-//! in each number is chosen by how well units are predicted that no model saw. Where nothing is gained the shares are 0,
-//! and the cure model stands alone, to the last bit.
+//! two. Boosted hazards give them from small trees: where nothing is a straight line, they are nearer. The share of
+//! each in each number is chosen by how well units are predicted that no model saw. Where nothing is gained the shares
+//! are 0, and the cure model stands alone, to the last bit.
 //!
 //! Where treatment goes with covariates in a way that no linear model sees, the levels of the arms are set once more by
 //! inverse propensities.
@@ -99,7 +99,8 @@ impl Beside {
         self.share == ByEstimand::default() && self.level == ByEstimand::default()
     }
 
-    /// Whether its parts fit a model with so many columns, of so many covariates: one that was read from a file may not.
+    /// Whether its parts fit a model with so many columns, of so many covariates: one that was read from a file may
+    /// not.
     pub fn is_sound(&self, n_columns: usize, n_covariates: usize) -> bool {
         let hazard = self.hazard.as_ref().is_none_or(|h| {
             h.slopes.iter().all(|b| b.len() == n_columns && b.iter().all(|x| x.is_finite()))

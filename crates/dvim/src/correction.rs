@@ -34,8 +34,8 @@ impl FoldModel {
         Certainty::new(&self.predictor, &self.covariance)
     }
 
-    /// How sure the model is of units with these standardised covariates (row-major): that of the cure model, and how far
-    /// the learners are apart.
+    /// How sure the model is of units with these standardised covariates (row-major): that of the cure model, and how
+    /// far the learners are apart.
     pub(crate) fn spreads(&self, standardised: &[f64]) -> Vec<Spreads> {
         let mut spreads = self.certainty().spreads(standardised);
         let predictor = &self.predictor;

@@ -43,9 +43,14 @@ fn changed(world: &Simulated, change: impl Fn(&mut Units)) -> Cohort {
 #[test]
 fn a_units_own_outcome_does_not_reach_its_estimate() {
     let world = simulate(Scenario::BothOverlap, 600, false, 3);
-    for (learners, unit) in
-        [(Learners::Cure, 5usize), (Learners::Cure, 77), (Learners::Hazards, 5), (Learners::Hazards, 301)]
-    {
+    for (learners, unit) in [
+        (Learners::Cure, 5usize),
+        (Learners::Cure, 77),
+        (Learners::Hazards, 5),
+        (Learners::Hazards, 301),
+        (Learners::Boosted, 5),
+        (Learners::Boosted, 301),
+    ] {
         let options = fixed_by(learners);
         let before = analyse(&world.cohort, &options);
         let after = analyse(

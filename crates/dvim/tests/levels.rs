@@ -76,3 +76,16 @@ fn a_trial_has_no_levels() {
     let levels: Vec<_> = correctors.map(|c| c.model.predictor.beside.level).collect();
     assert!(!levels.is_empty() && levels.iter().all(|l| *l == Default::default()), "{levels:?}");
 }
+
+/// Whether a patient is inside a ring is no line of the covariates: trees see it, and have a say in the cure part of
+/// every fold. Its effect on the time is none, and theirs is little there.
+#[test]
+fn boosted_hazards_have_a_share_where_nothing_is_a_line() {
+    let cohort = ring(2000, 9, false);
+    let adjusted = AdjustedOptions { splits: Some(5), folds: 5, ..AdjustedOptions::default() };
+    let options = Options { estimator: Estimator::Adjusted(adjusted), ..Options::default() };
+    let found = analysis::run(&cohort, &options, &Unwatched).expect("a sound cohort");
+    let correctors = found.fit.folds().filter_map(|f| f.corrector.as_ref());
+    let shares: Vec<_> = correctors.map(|c| c.model.predictor.beside.share).collect();
+    assert!(shares.len() == 5 && shares.iter().all(|s| s.cure.boosted >= 0.25), "{shares:?}");
+}

@@ -3,7 +3,7 @@
 //! The analysis by the truth adds to each patient's true effect the residual of the outcome, as the adjusted estimator
 //! does with learned curves: its influence function. It is no analysis that anybody can do. It costs no fit, and what a
 //! fit finds in a trial hardly differs from it, so it is the control variate of both estimators
-//! ([`super::controlled`]).
+//! (`controlled.rs`).
 
 use super::asked::Method;
 use super::latency::STEPS;

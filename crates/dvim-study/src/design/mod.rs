@@ -6,7 +6,7 @@
 //!
 //! 1. [`asked`]: what a user gave, and every default; [`impossible`]: what is refused.
 //! 2. [`latency`], [`world`], [`trial`]: the law of event times, the patients, one trial.
-//! 3. [`analysis`]: the analyses of a trial; [`controlled`]: the power of an estimator from few fits.
+//! 3. [`analysis`]: the analyses of a trial; `controlled.rs`: the power of an estimator from few fits.
 //! 4. [`power`]: size by size, until every power is known well enough; [`surface`]: over sizes and follow-up.
 //! 5. [`sources`]: files that a design names, read. [`settings_file`], [`words`], [`text`], [`page`]: a design
 //!    written back, in words, in tables, as a page.

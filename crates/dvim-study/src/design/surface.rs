@@ -1,8 +1,8 @@
 //! Power over patients and the end of the study, and what more of either buys.
 //!
 //! The power of a cell is that of a normal law with the mean and the standard deviation of the statistic over
-//! [`TRIALS`] trials, the same ones in every cell as far as they go; an estimator's statistic is what the nearest
-//! size's regression expects of the cheap ones, with the variance of its residuals ([`super::controlled`]).
+//! `TRIALS` trials, the same ones in every cell as far as they go; an estimator's statistic is what the nearest
+//! size's regression expects of the cheap ones, with the variance of its residuals (`controlled.rs`).
 
 use super::analysis::{by_truth, crude, followed};
 use super::asked::{Design, Method};

@@ -33,10 +33,10 @@ impl Periods {
     /// Of some units, ascending.
     pub(crate) fn of(cohort: &Cohort, of_cohort: &Rows<'_>, units: &[u32], grid: &Grid) -> Periods {
         let (mut rows, mut exposed, mut event, mut arms) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut first = vec![0; cohort.n_units() + 1];
+        let mut first = Vec::with_capacity(cohort.n_units() + 1);
         let mut units = units.iter().copied().peekable();
         for i in 0..cohort.n_units() {
-            first[i] = exposed.len() as u32;
+            first.push(exposed.len() as u32);
             if units.next_if_eq(&(i as u32)).is_none() {
                 continue;
             }
@@ -51,7 +51,7 @@ impl Periods {
                 arms.push((arm, k as u8));
             }
         }
-        first[cohort.n_units()] = exposed.len() as u32;
+        first.push(exposed.len() as u32);
         let binned = Binned::new(&rows, of_cohort.p + 2);
         Periods { rows, binned, exposed, event, first, arms, grid: *grid }
     }

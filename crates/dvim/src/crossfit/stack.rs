@@ -2,8 +2,8 @@
 //!
 //! Proportional hazards and boosted hazards are learned from the training set of each fold. Their shares in a fold are
 //! decided by units of the other folds, each predicted by the models that left it out. Shares have to predict outcomes
-//! better by more than their noise, and effects no worse: a learner that is good at outcomes may make up effects. So the
-//! cure model stands alone where nothing is gained.
+//! better by more than some of their noise, and effects no worse: a learner that is good at outcomes may make up
+//! effects. So the cure model stands alone where nothing is gained.
 //!
 //! Where it takes more than a linear model to say who is treated, the models of the outcome may have missed the same
 //! shape. The level of each arm is then set once more, by the units of the other folds, each of which counts by the
@@ -140,8 +140,8 @@ fn mean_and_se(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// The candidate whose mean loss of outcomes, and [`CAUTION`] standard errors, are least below those of the first, among
-/// those that lose nothing in effects beyond [`MOST_OF_EFFECT`] standard errors; from the units of other folds.
+/// The candidate whose mean loss of outcomes, and [`CAUTION`] standard errors, are least below those of the first,
+/// among those that lose nothing in effects beyond [`MOST_OF_EFFECT`] standard errors; from the units of other folds.
 fn choose(folds: &[u8], leave: usize, losses: &[ByEstimand<Losses>], estimand: Estimand) -> usize {
     let n_candidates = losses.first().map_or(0, |l| l[estimand].outcome.len());
     let outside = || losses.iter().zip(folds).filter(|(_, f)| **f as usize != leave).map(|(l, _)| &l[estimand]);

@@ -198,8 +198,8 @@ impl Predictor {
         })
     }
 
-    /// The variance of what the learners say around their mean, each by its share, in both arms: of the cure logit and of
-    /// the log of the mean event time.
+    /// The variance of what the learners say around their mean, each by its share, in both arms: of the cure logit and
+    /// of the log of the mean event time.
     pub(crate) fn disagreement(&self, x: &[f64]) -> ByArm<ByEstimand<f64>> {
         let row = self.design(x);
         ByArm::of(|arm| {
