@@ -9,7 +9,7 @@
 //! shrink with the number of patients.
 //!
 //! [`Everybody`] is what has to be known of the sample, a [`Tally`] the sums over some patients. Sums are exact
-//! ([`crate::exact`]): tallies of parts can be merged in any order and say the same to the last bit.
+//! (`exact.rs`): tallies of parts can be merged in any order and say the same to the last bit.
 
 use super::average::{AverageEffect, By, Division, Populations, describe};
 use super::bytes::{In, Out};
