@@ -25,19 +25,32 @@ pub(crate) struct Binned {
 impl Binned {
     /// Bins the columns of row-major covariates at the quantiles of all rows.
     pub(crate) fn new(rows: &[f64], p: usize) -> Binned {
-        let n = rows.len().checked_div(p).unwrap_or(0);
-        let (mut bins, mut cuts) = (Vec::with_capacity(n * p), Vec::with_capacity(p));
-        let mut sorted = Vec::with_capacity(n);
-        for j in 0..p {
-            let column = || rows.iter().skip(j).step_by(p).copied();
+        let mut sorted = Vec::with_capacity(rows.len().checked_div(p).unwrap_or(0));
+        let of_column = |j: usize| {
             sorted.clear();
-            sorted.extend(column());
+            sorted.extend(rows.iter().skip(j).step_by(p).copied());
             sorted.sort_unstable_by(f64::total_cmp);
-            let of_column = cuts_of(&sorted);
-            bins.extend(column().map(|x| of_column.partition_point(|cut| *cut < x) as u8));
-            cuts.push(of_column);
+            cuts_of(&sorted)
+        };
+        let cuts = (0..p).map(of_column).collect();
+        Binned::cut_at(rows, cuts)
+    }
+
+    /// Bins the columns of row-major covariates between these cuts, ascending.
+    pub(crate) fn cut_at(rows: &[f64], cuts: Vec<Vec<f64>>) -> Binned {
+        let p = cuts.len();
+        let n = rows.len().checked_div(p).unwrap_or(0);
+        let mut bins = Vec::with_capacity(n * p);
+        for (j, of_column) in cuts.iter().enumerate() {
+            let column = rows.iter().skip(j).step_by(p);
+            bins.extend(column.map(|x| of_column.partition_point(|cut| cut < x) as u8));
         }
         Binned { n, bins, cuts }
+    }
+
+    /// Upper ends of all bins but the last, of each covariate, ascending.
+    pub(crate) fn cuts(&self) -> &[Vec<f64>] {
+        &self.cuts
     }
 
     fn column(&self, j: usize) -> &[u8] {

@@ -49,6 +49,11 @@ impl<'a> Rows<'a> {
         Rows { x, p, binned: Binned::new(x, p) }
     }
 
+    /// Where each covariate is cut into bins, by the covariates of the cohort alone.
+    pub(crate) fn cuts(&self) -> &[Vec<f64>] {
+        self.binned.cuts()
+    }
+
     pub(crate) fn row(&self, i: usize) -> &'a [f64] {
         &self.x[i * self.p..(i + 1) * self.p]
     }

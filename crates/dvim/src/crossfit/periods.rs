@@ -52,7 +52,10 @@ impl Periods {
             }
         }
         first.push(exposed.len() as u32);
-        let binned = Binned::new(&rows, of_cohort.p + 2);
+        // Not at quantiles of these rows: how many a unit has is its outcome, which must not move a cut.
+        let mut cuts = of_cohort.cuts().to_vec();
+        cuts.extend([vec![0.5], (1..PIECES).map(|k| k as f64 - 0.5).collect()]);
+        let binned = Binned::cut_at(&rows, cuts);
         Periods { rows, binned, exposed, event, first, arms, grid: *grid }
     }
 
