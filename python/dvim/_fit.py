@@ -199,9 +199,8 @@ def fit(data: Any, **arguments: Any) -> Any:
         Of the adjusted estimator: honest splits in all (by default ten deals up to 2,000 patients, fewer for more, one from 15,000; as many as ``folds`` where only these are given); splits that share one deal at most (10), each
         patient being left out by one of a deal, so that estimates are means over ``splits / folds`` of them; ``"auto"``,
         ``"log-normal"``, ``"weibull"``, ``"log-logistic"`` or ``"generalised-gamma"``; what curves are learned by: ``"all"``
-        (a cure model, and proportional hazards as far as they predict better), ``"cure"`` or ``"hazards"`` alone; what holds
-        the slopes of its models:
-        ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
+        (a cure model, and proportional and boosted hazards as far as they predict better), ``"cure"``, ``"hazards"`` or
+        ``"boosted"`` alone; what holds the slopes of its models: ``"prior"``, which is learned with them, ``"ridge"``, ``"elastic-net"``, or the share of the norm in an elastic net.
     train_fraction, metric, scale
         Of the paper's estimator: share of each arm that trains; ``"separate"`` or ``"combined"``; ``"standard"`` or ``"none"``.
     seed

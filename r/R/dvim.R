@@ -42,9 +42,9 @@
 #' @param splits,folds,latency,learners,penalty Of the adjusted estimator: honest splits in all (by default the cross-fit is
 #'   repeated ten times up to 2,000 patients, less often for more, once from 15,000); folds of one cross-fit (10); the
 #'   distribution of the event times, `"auto"`, `"log-normal"`, `"weibull"`, `"log-logistic"` or `"generalised-gamma"`; what
-#'   curves are learned by, `"all"` (a cure model, and proportional hazards as far as they predict better), `"cure"` or
-#'   `"hazards"` alone; what holds the slopes of its models, `"prior"`, `"ridge"`, `"elastic-net"` or the share of the norm in
-#'   an elastic net.
+#'   curves are learned by, `"all"` (a cure model, and proportional and boosted hazards as far as they predict better),
+#'   `"cure"`, `"hazards"` or `"boosted"` alone; what holds the slopes of its models, `"prior"`, `"ridge"`, `"elastic-net"` or
+#'   the share of the norm in an elastic net.
 #' @param train_fraction,metric,scale Of the paper's estimator: share of each arm that trains; `"separate"` or
 #'   `"combined"`; `"standard"` or `"none"`.
 #' @param seed Seed of the honest splits. The same seed gives the same bits, on any number of threads.
