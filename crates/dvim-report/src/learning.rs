@@ -45,7 +45,7 @@ fn cross_fit_sentence(fit: &Fit, told: &CrossFit) -> String {
         format!("{k} in each arm with weight {weight:.2}")
     };
     format!(
-        "Each was estimated by the {} of {} splits that left it out ({} event times),\nlearned by {},\ncorrected by match groups: for whether {}, for when {}.",
+        "Each was estimated by the {} of {} splits that left it out ({} event times),\nlearned {},\ncorrected by match groups: for whether {}, for when {}.",
         if fit.deals.len() == 1 { "one".to_string() } else { fit.deals.len().to_string() },
         fit.folds().count(),
         told.family.name(),
@@ -71,11 +71,11 @@ fn learners(fit: &Fit) -> String {
         let said: Vec<String> = said.map(|(name, share)| format!("{:.0} % {name}", 100.0 * share)).collect();
         match said.as_slice() {
             [only] => format!("the {} alone", only.trim_start_matches("100 % ")),
-            _ => said.join(", "),
+            _ => said.join(" and "),
         }
     };
     let (whether, when) = (of(Estimand::Cure), of(Estimand::Time));
-    if whether == when { whether } else { format!("for whether {whether}; for when {when}") }
+    if whether == when { format!("by {whether}") } else { format!("for whether by {whether}, for when by {when}") }
 }
 
 /// What the models of the splits have to say, and in how many of them.
