@@ -192,6 +192,8 @@ fn constrained_runs_are_honest_and_do_not_depend_on_threads_or_order() {
     let mut asked = options(3, constraints(&world.cohort));
     if let Estimator::Adjusted(a) = &mut asked.estimator {
         (a.family, a.group_size, a.weights) = (Some(dvim::internal::joint::Family::LogNormal), Some(30), [1.0; 4]);
+        // Shares of the learners may look at all units, as K and w may.
+        a.learners = dvim::internal::options::Learners::Boosted;
     }
     let with = |n: usize, cohort: &Cohort| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("a pool");
